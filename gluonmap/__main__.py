@@ -1,0 +1,3 @@
+from gluonmap.cli import main
+
+main()

@@ -1,0 +1,459 @@
+"""One run of everything: from a kernel file to the map of each target, stored."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from gluonmap import codec, describe, diagnostics, exitcode, installation, journal, probefile, screen, source, targets
+from gluonmap.describe import Description, Wishes
+from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UsageError
+from gluonmap.isolate import Ending, Isolation
+from gluonmap.journal import Head, Journal
+from gluonmap.model import Answer, Candidate, Config, Inspection, Outcome, SourceFile, SpaceMap, Verdict
+from gluonmap.oracle import Asked, Oracle
+from gluonmap.worker.protocol import Job, KernelFile, Limits
+
+IMPORT_DEADLINE_S = 120.0
+LEAST_DEADLINE_S = 120.0
+DEADLINE_PER_BASELINE = 30.0
+"""A candidate may take this many times as long as the baseline's compile."""
+
+OTHER_HASH_SEED = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that the command line decides about a run."""
+
+    kernel_file: Path
+    root: Path
+    """Folder that gets `probes/` and `reports/`."""
+    wishes: Wishes = field(default_factory=Wishes)
+    config_file: str = ""
+    probe_file: Path | None = None
+    stubs: tuple[str, ...] = ()
+    jobs: int = 2
+    deadline_s: float | None = None
+    memory_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that a waiting user wants to know."""
+
+    kind: str
+    """"plan" (`count` candidates to ask, `known` of them already), "answer", or "note"."""
+    text: str = ""
+    count: int = 0
+    known: int = 0
+    asked: Asked | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A map and the file that holds it."""
+
+    space: SpaceMap
+    path: Path
+
+
+class Interrupted(GluonmapError):
+    """The user pressed Ctrl-C; what is known has been kept, and `stored` is its map if there is one."""
+
+    exit_code = 130
+
+    def __init__(self, text: str, stored: Stored | None = None) -> None:
+        super().__init__(text)
+        self.stored = stored
+
+
+Listener = Callable[[Event], None]
+
+
+class Campaign:
+    """One kernel file, probed on one target after the other with one base server."""
+
+    def __init__(self, settings: Settings, isolation: Isolation, listen: Listener) -> None:
+        self.settings, self.isolation, self.listen = settings, isolation, listen
+        path = settings.kernel_file
+        if path.is_dir() or not path.exists():
+            what = "is a folder" if path.exists() else "does not exist"
+            raise UsageError(f"the kernel file {path} {what}. Give the Python file that holds the kernel.")
+        self.path = path.resolve()
+        self.triton_folder = installation.triton_folder()
+        self.triton = installation.triton_version(self.triton_folder)
+        self._identity = installation.identity(self.triton_folder)
+
+    # -- which targets -------------------------------------------------------------------------------------------
+
+    def default_targets(self) -> list[targets.Target]:
+        """This machine's device if it has one, else every target that the kernel's API allows."""
+        if device := self._device():
+            return [device]
+        probe = self._probe("")
+        if probe.targets:
+            return [targets.find(t) for t in probe.targets]
+        inspection, _ = self._inspect(targets.TARGETS[0], probe)
+        excluded = self._excluded(inspection)
+        for name, use in excluded.items():
+            self.listen(Event("note", f"{name} is left out: {_lacks(name, use, None)}"))
+        return [t for t in targets.TARGETS if t.name not in excluded]
+
+    def _device(self) -> targets.Target | None:
+        if not any(Path(p).exists() for p in ("/dev/kfd", "/dev/nvidia0")):
+            return None
+        ending = self.isolation.ask(Job("device", targets.TARGETS[0].name), Limits(IMPORT_DEADLINE_S, 0))
+        name = ending.evidence.device if ending.evidence else ""
+        with contextlib.suppress(UsageError):
+            return targets.find(name) if name else None
+        return None
+
+    def _excluded(self, inspection: Inspection) -> dict[str, source.ApiUse]:
+        texts = {n: p.read_text(errors="replace") for n, p in self._paths(inspection, "").items() if p.is_file()}
+        return source.allowed_targets(source.target_apis(inspection.functions, texts))
+
+    # -- one target ----------------------------------------------------------------------------------------------
+
+    def probe(self, target: targets.Target) -> Stored:
+        """The map of the kernel on `target`, stored.
+
+        Raises:
+            Interrupted: Ctrl-C; the map of what is known has been stored.
+        """
+        probe = self._probe(target.name)
+        with Journal(self._journal_path(target)) as record:
+            if record.damaged:
+                lines = ", ".join(map(str, record.damaged[:5]))
+                self.listen(
+                    Event("note", f"{record.path}: damaged lines {lines} are ignored; their candidates are asked again")
+                )
+            head = self._head(record, target, probe)
+            inspection = head.inspection
+            description = describe.describe(inspection, target, probe, self._wishes(probe))
+            oracle = self._oracle(record, head)
+            answers: dict[str, Answer] = {}
+            interrupted = False
+            try:
+                stable = self._baseline(oracle, record, description, answers)
+                if stable is not None or _passed(answers[journal.key_of(description.candidate({}))]):
+                    self._singles(oracle, description, answers)
+            except KeyboardInterrupt:
+                interrupted = True
+            key = journal.key_of(description.candidate({}))
+            if key not in answers:
+                raise Interrupted("interrupted before the baseline had an answer; nothing is known yet.")
+            space = screen.fold(
+                description,
+                inspection,
+                self._identity_of(inspection, target),
+                answers,
+                record.stability(head.stamp, key),
+                screen.current_lines(inspection, self._paths(inspection, head.folder)),
+            )
+        space = self._refused(space, inspection, target)
+        stored = Stored(space, self.map_path(target, inspection))
+        codec.write(stored.path, codec.dumps(space))
+        if interrupted:
+            raise Interrupted(f"interrupted: {space.unanswered} candidates were not asked.", stored)
+        return stored
+
+    def _probe(self, target: str) -> probefile.ProbeFile:
+        path = self.settings.probe_file or probefile.find_probe(self.path, self.settings.root)
+        if path is None:
+            return probefile.ProbeFile()
+        probe = probefile.read_probe(path, target)
+        if target and probe.targets and target not in probe.targets:
+            self.listen(Event("note", f"{path} is written for {', '.join(probe.targets)}, not for {target}"))
+        return probefile.restricted(probe, self.settings.wishes.kernel or probe.kernel)
+
+    def _wishes(self, probe: probefile.ProbeFile) -> Wishes:
+        wishes = self.settings.wishes
+        if not self.settings.config_file:
+            return wishes
+        sizes = {n: v for shape in list(probe.shapes.values())[:1] for n, v in shape.items()} | wishes.args
+        config, entry = probefile.read_config(self.settings.config_file, sizes)
+        name = self.settings.config_file.partition("#")[0] + (f"#{entry}" if entry else "")
+        return _replaced(wishes, config, Path(name).name)
+
+    def _oracle(self, record: Journal, head: Head) -> Oracle:
+        deadline = self.settings.deadline_s or LEAST_DEADLINE_S
+        return Oracle(
+            journal=record,
+            isolation=self.isolation,
+            stamp=head.stamp,
+            file=KernelFile(str(self.path), head.inspection.kernel, self.settings.stubs),
+            target=head.target,
+            functions=head.inspection.functions,
+            limits=Limits(deadline, self.settings.memory_bytes),
+            loadable=head.inspection.quiet,
+        )
+
+    def _baseline(
+        self, oracle: Oracle, record: Journal, description: Description, answers: dict[str, Answer]
+    ) -> bool | None:
+        """Ask the baseline, and again in a process with another hash seed; None where it does not pass."""
+        candidate = description.candidate({})
+        key = journal.key_of(candidate)
+        with contextlib.ExitStack() as stack:
+            other: Isolation | None = None
+            if record.stability(oracle.stamp, key) is None:
+                other = stack.enter_context(Isolation(jobs=1, hash_seed=OTHER_HASH_SEED))
+                other.start()
+            self.listen(Event("plan", "baseline", 1, int(oracle.known(candidate) is not None)))
+            for asked in oracle.ask([candidate]):
+                answers[key] = asked.answer
+                self.listen(Event("answer", asked=asked))
+            answer = answers[key]
+            if not isinstance(answer, Verdict):
+                raise OracleFault(f"the baseline has no answer: {answer.text}.")
+            if not _passed(answer):
+                return None
+            if self.settings.deadline_s is None:
+                deadline = max(LEAST_DEADLINE_S, DEADLINE_PER_BASELINE * answer.seconds)
+                oracle.limits = Limits(deadline, self.settings.memory_bytes)
+            oracle.prepare(candidate)
+            if other is not None:
+                self._second_opinion(oracle, other, record, candidate, answer)
+        return record.stability(oracle.stamp, key)
+
+    def _second_opinion(
+        self, oracle: Oracle, other: Isolation, record: Journal, candidate: Candidate, answer: Verdict
+    ) -> None:
+        """Compile the baseline under another hash seed: "identical" proves nothing about code that is unstable."""
+        ending = other.ask(Job("compile", oracle.target, oracle.file, candidate), oracle.limits)
+        again = diagnostics.answer(ending, oracle.functions, oracle.limits.deadline_s)
+        if not isinstance(again, Verdict):
+            raise OracleFault(f"the baseline compiled once and had no answer the second time: {again.text}.")
+        same = (
+            again.program is not None and answer.program is not None and again.program.digest == answer.program.digest
+        )
+        record.write(journal.Stability(oracle.stamp, journal.key_of(candidate), same))
+
+    def _singles(self, oracle: Oracle, description: Description, answers: dict[str, Answer]) -> None:
+        candidates = {journal.key_of(c): c for c in screen.singles(description).values()}
+        known = sum(1 for c in candidates.values() if oracle.known(c) is not None)
+        self.listen(Event("plan", "values", len(candidates), known))
+        for asked in oracle.ask(candidates.values()):
+            answers[journal.key_of(asked.candidate)] = asked.answer
+            self.listen(Event("answer", asked=asked))
+
+    # -- what the file says --------------------------------------------------------------------------------------
+
+    def _head(self, record: Journal, target: targets.Target, probe: probefile.ProbeFile) -> Head:
+        """The journal's head for today's circumstances: an earlier one if nothing has changed, else a new one."""
+        kernel = self.settings.wishes.kernel or probe.kernel
+        head = self._current_head(record, target, kernel)
+        if head is None and not record.heads:
+            for other in sorted(self.settings.root.glob(f"probes/**/{self.path.stem}/{target.name}.jsonl")):
+                if other != record.path and self._written_for_this_file(other):
+                    record.adopt(other)
+                    head = self._current_head(record, target, kernel)
+                    break
+        if head is not None:
+            return head
+        inspection, environment = self._inspect(target, probe)
+        head = Head(
+            stamp=journal.stamp_of(
+                inspection.kernel, inspection.files, target.name, self._identity, environment, self.settings.stubs
+            ),
+            target=target.name,
+            triton=self.triton,
+            installation=self._identity,
+            environment=environment,
+            stubs=self.settings.stubs,
+            inspection=inspection,
+            folder=str(self.path.parent),
+        )
+        record.write(head)
+        return head
+
+    def _current_head(self, record: Journal, target: targets.Target, kernel: str) -> Head | None:
+        """The newest head whose circumstances hold today."""
+        for head in reversed(record.heads):
+            inspection = head.inspection
+            if (
+                head.target == target.name
+                and (inspection.kernel == kernel if kernel else inspection.entries == (inspection.kernel,))
+                and head.installation == self._identity
+                and head.environment == installation.environment()
+                and head.stubs == self.settings.stubs
+                and all(_unchanged(f, _rebased(f.path, head.folder, self.path.parent)) for f in inspection.files)
+            ):
+                return head
+        return None
+
+    def _written_for_this_file(self, path: Path) -> bool:
+        """True where another journal's kernel has this file's name and code."""
+        tree = source.tree_hash(self.path.read_text(errors="replace"))
+        try:
+            lines = path.read_bytes().splitlines()
+            heads = [msgspec.json.decode(line, type=Head) for line in lines if b'"type":"head"' in line[:40]]
+        except (OSError, msgspec.DecodeError):
+            return False
+        return any(Path(f.path).name == self.path.name and f.ast == tree for h in heads for f in h.inspection.files)
+
+    def _inspect(self, target: targets.Target, probe: probefile.ProbeFile) -> tuple[Inspection, dict[str, str]]:
+        """Import the kernel's file in a child and read what it holds.
+
+        Raises:
+            UsageError: it cannot be imported, or holds no such kernel.
+        """
+        kernel = self.settings.wishes.kernel or probe.kernel
+        job = Job("inspect", target.name, KernelFile(str(self.path), kernel, self.settings.stubs))
+        deadline = min(self.settings.deadline_s or IMPORT_DEADLINE_S, IMPORT_DEADLINE_S)
+        ending = self.isolation.ask(job, Limits(deadline, self.settings.memory_bytes))
+        if ending.status == 0 and ending.evidence and ending.evidence.inspection:
+            return ending.evidence.inspection, installation.environment()
+        raise self._import_error(ending, kernel, deadline)
+
+    def _import_error(self, ending: Ending, kernel: str, deadline_s: float) -> UsageError:
+        file = self.settings.kernel_file
+        evidence = ending.evidence
+        if ending.lost:
+            raise OracleFault("the fork server was lost while it imported the kernel's file.")
+        if evidence and evidence.reason and evidence.reason.kind == "KernelNotFound":
+            names = evidence.reason.text.split("\n") if evidence.reason.text else []
+            if kernel:
+                return UnknownKernel(str(file), kernel, names, "--kernel NAME chooses one.")
+            if not names:
+                return UsageError(f"{file} holds no @gluon.jit or @triton.jit function.")
+            return UsageError(
+                f"{file} holds {len(names)} kernels: choose one with --kernel {names[0]} (or {', '.join(names[1:])})."
+            )
+        if evidence and evidence.reason:
+            reason = evidence.reason
+            place = f" (line {evidence.line})" if evidence.line and Path(evidence.file) == self.path else ""
+            advice = ""
+            if reason.kind == "ModuleNotFoundError":
+                module = reason.text.split("'")[1].partition(".")[0] if "'" in reason.text else "PACKAGE"
+                advice = f"\n  Install it here, or stand in for it: --stub {module}"
+            elif (package := self._package()) and reason.kind != "SyntaxError":
+                advice = f"\n  If the __init__ of {package} cannot run here, leave it out: --stub {package}"
+            return UsageError(
+                f"{file} cannot be imported: {reason.kind}: {diagnostics.tidy(reason.text)}{place}{advice}"
+            )
+        if ending.hung:
+            return UsageError(f"{file} cannot be imported: its import did not end within {deadline_s:g} s.")
+        return UsageError(
+            f"{file} cannot be imported: its import ended the process ({_how_it_ended(ending.status)})."
+            "\n  A kernel file must import without side effects; guard its scripts with if __name__ == '__main__'."
+        )
+
+    def _package(self) -> str:
+        """The topmost package that holds the kernel's file."""
+        top = ""
+        for parent in self.path.parents:
+            if (parent / "__init__.py").is_file():
+                top = parent.name
+        return top
+
+    def _paths(self, inspection: Inspection, folder: str) -> dict[str, Path]:
+        """Where the functions' files lie today."""
+        found: dict[str, Path] = {}
+        for function in inspection.functions:
+            parts = Path(function.file).parts
+            for file in inspection.files:
+                if Path(file.path).parts[-len(parts) :] == parts:
+                    found[function.file] = _rebased(file.path, folder, self.path.parent)
+        return found
+
+    # -- what comes out ------------------------------------------------------------------------------------------
+
+    def _refused(self, space: SpaceMap, inspection: Inspection, target: targets.Target) -> SpaceMap:
+        """Name the API that the target lacks, where the baseline's failure confirms what the source says."""
+        if space.outcome == Outcome.PASS:
+            return space
+        use = self._excluded(inspection).get(target.name)
+        if use is None:
+            return space
+        lines = screen.current_lines(inspection, self._paths(inspection, ""))
+        allowed = ", ".join(self._allowed(inspection)) or "none of the known ones"
+        step = f"probe it where the API exists: --target {allowed}"
+        text = f"{_lacks(target.name, use, lines(use.location))}; the compile confirms it: {space.reason}"
+        return msgspec.structs.replace(space, reason=text, next_step=step)
+
+    def _allowed(self, inspection: Inspection) -> list[str]:
+        excluded = self._excluded(inspection)
+        return [t.name for t in targets.TARGETS if t.name not in excluded]
+
+    def _journal_path(self, target: targets.Target) -> Path:
+        below = probefile.below_kernels(self.path).with_suffix("")
+        return self.settings.root / "probes" / below / f"{target.name}.jsonl"
+
+    def map_path(self, target: targets.Target, inspection: Inspection) -> Path:
+        """Where the map is stored. The kernel's name joins in where the file has several to choose from."""
+        below = probefile.below_kernels(self.path).with_suffix("")
+        name = below.name if inspection.entries == (inspection.kernel,) else f"{below.name}.{inspection.kernel}"
+        return self.settings.root / "reports" / below.with_name(f"{name}.{target.name}.json")
+
+    def _identity_of(self, inspection: Inspection, target: targets.Target) -> screen.Identity:
+        return screen.Identity(
+            file=_shown(self.path),
+            triton=self.triton,
+            stubs=self.settings.stubs,
+            map_path=_shown(self.map_path(target, inspection)),
+        )
+
+
+def _passed(answer: Answer) -> bool:
+    return isinstance(answer, Verdict) and answer.outcome is Outcome.PASS
+
+
+def _replaced(wishes: Wishes, config: Config, name: str) -> Wishes:
+    return dataclasses.replace(wishes, config=config, config_name=name)
+
+
+def _how_it_ended(status: int) -> str:
+    return exitcode.signal_name(status) or f"exit status {status}"
+
+
+def _lacks(target: str, use: source.ApiUse, line: int | None) -> str:
+    where = f" (line {line})" if line else ""
+    return f"the kernel uses {use.api}{where}, which {target} lacks"
+
+
+def _unchanged(file: SourceFile, path: Path) -> bool:
+    try:
+        return source.tree_hash(path.read_text(errors="replace")) == file.ast
+    except OSError:
+        return False
+
+
+def _rebased(path: str, old_folder: str, new_folder: Path) -> Path:
+    """Where a file lies now that the kernel's folder has moved from `old_folder` to `new_folder`."""
+    if old_folder and Path(path).is_relative_to(old_folder):
+        return new_folder / Path(path).relative_to(old_folder)
+    return Path(path)
+
+
+def _shown(path: Path) -> str:
+    """The path as a user standing here would type it."""
+    with contextlib.suppress(ValueError):
+        return str(path.resolve().relative_to(Path.cwd()))
+    return str(path)
+
+
+def run(settings: Settings, wanted: Sequence[str], listen: Listener) -> Iterator[Stored]:
+    """The maps of all wanted targets (names or aliases), one after the other; none named: the default ones."""
+    with Isolation(jobs=settings.jobs) as isolation:
+        campaign = Campaign(settings, isolation, listen)
+        chosen = [targets.find(name) for name in wanted] or campaign.default_targets()
+        for target in dict.fromkeys(t.name for t in chosen):
+            yield campaign.probe(targets.find(target))
+
+
+def default_jobs() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def default_memory_bytes(jobs: int) -> int:
+    """Its share of the machine's memory for each child that runs at once, 8 GiB at least."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(8 << 30, total // jobs)

@@ -1,0 +1,369 @@
+"""Commands, options and exit codes of the tool. Whatever is heavy is imported by the command that needs it.
+
+Exit codes: 0 map written, 1 findings (the baseline fails), 2 usage, 3 fault, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gluonmap import __version__
+
+if TYPE_CHECKING:
+    from gluonmap.campaign import Event, Settings
+    from gluonmap.model import SpaceMap, Value
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@click.group(context_settings=CONTEXT)
+@click.version_option(__version__, prog_name="gluonmap")
+def cli() -> None:
+    """Map the real tunable space of a Gluon or Triton kernel, without a GPU.
+
+    \b
+    gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
+    """
+
+
+def value_of(text: str) -> Value:
+    """What a text on the command line means: a number, True, False, None or quoted text as in Python, else itself."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return value if isinstance(value, int | float | str | bool | None) else text
+
+
+def pair(text: str, option: str) -> tuple[str, str]:
+    """The two sides of NAME=REST."""
+    name, equals, rest = text.partition("=")
+    if not equals or not name.strip():
+        raise click.UsageError(f"{option} takes NAME=VALUE, not {text!r}.")
+    return name.strip(), rest.strip()
+
+
+def values_of(text: str) -> tuple[Value, ...]:
+    """The values of a comma-separated list; commas inside brackets or quotes do not separate."""
+    parts, depth, quote, current = [], 0, "", ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        if character == "," and depth == 0 and not quote:
+            parts.append(current)
+            current = ""
+        else:
+            current += character
+    parts.append(current)
+    return tuple(value_of(p.strip()) for p in parts if p.strip())
+
+
+def bytes_of(text: str) -> int:
+    """A size such as 8G, 512M or 1000000000, in bytes."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", text.strip(), re.IGNORECASE)
+    if not match:
+        raise click.UsageError(f"--memory takes a size such as 8G or 512M, not {text!r}.")
+    return int(float(match[1]) * _SIZES[match[2].upper()])
+
+
+@cli.command()
+@click.argument("kernel_file", type=click.Path(path_type=Path))
+@click.option(
+    "--target",
+    "-t",
+    "target",
+    multiple=True,
+    metavar="NAME[,NAME]",
+    help="Targets to map, each apart; by default this machine's device, else all that the kernel's API allows.",
+)
+@click.option("--kernel", default="", metavar="NAME", help="Function to map, where the file holds several.")
+@click.option("--set", "sets", multiple=True, metavar="K=V", help="Baseline value of a knob or constexpr parameter.")
+@click.option(
+    "--domain",
+    "domains",
+    multiple=True,
+    metavar="K=V1,V2,…",
+    help="Values to try; makes any constexpr, option or host name a knob.",
+)
+@click.option(
+    "--config",
+    "config",
+    default="",
+    metavar="FILE[#ENTRY]",
+    help="Baseline from an aiter or vLLM style JSON configuration file.",
+)
+@click.option(
+    "--arg",
+    "args",
+    multiple=True,
+    metavar="K=V",
+    help="A run-time argument: a number or a type such as '*bf16', i32:16.",
+)
+@click.option(
+    "--derive",
+    multiple=True,
+    metavar="K=EXPR",
+    help="A parameter that host code computes: SPLIT='cdiv(K, NUM_KSPLIT)'.",
+)
+@click.option("--grid", default="", metavar="EXPR", help="Launch grid: '(cdiv(M, BLOCK_M), cdiv(N, BLOCK_N))'.")
+@click.option("--regime", default="", metavar="NAME", help="Which shape of the probe file to compile for.")
+@click.option(
+    "--probe-file", type=click.Path(path_type=Path), help="Probe file; by default the one that bears the kernel's name."
+)
+@click.option(
+    "--stub",
+    "stubs",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Leave out the __init__ of a package that cannot run here.",
+)
+@click.option("--jobs", "-j", type=click.IntRange(1, 512), help="Candidates at once; by default one per core.")
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="After it a candidate is HUNG; by default 120 or 30 times the baseline.",
+)
+@click.option("--memory", default="", metavar="SIZE", help="Memory of one candidate, such as 8G.")
+@click.option("--python", "python", default="", metavar="VENV", help="Probe with the Triton of another environment.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="DIR",
+    help="Folder for probes/ and reports/; by default here.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the map as JSON (several targets: a list).")
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+def probe(kernel_file: Path, **options: Any) -> None:
+    """Probe KERNEL_FILE one knob at a time and write its map.
+
+    \b
+    gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
+    gluonmap probe my_kernel.py -t cdna3,cdna4 --arg a_ptr='*bf16' --set BLOCK_M=128
+    """
+    if options["python"]:
+        _become(options["python"])
+    from gluonmap import campaign
+    from gluonmap.errors import UsageError
+    from gluonmap.progress import Progress
+
+    settings = _settings(kernel_file, options)
+    wanted = [name for text in options["target"] for name in text.split(",") if name.strip()]
+    if options["target"] and not wanted:
+        raise UsageError("--target names no target; gluonmap targets lists them.")
+    maps: list[SpaceMap] = []
+
+    def deliver(stored: campaign.Stored) -> None:
+        maps.append(stored.space)
+        _markdown(stored.path, stored.space)
+        if not options["as_json"]:
+            _render(stored.space)
+
+    try:
+        with Progress(quiet=options["quiet"]) as listen:
+            for stored in campaign.run(settings, wanted, listen):
+                deliver(stored)
+    except campaign.Interrupted as stop:
+        if stop.stored is not None:
+            deliver(stop.stored)
+        raise
+    finally:
+        if options["as_json"] and maps:
+            _print_json(maps)
+    sys.exit(1 if any(space.outcome != "PASS" for space in maps) else 0)
+
+
+def _settings(kernel_file: Path, options: dict[str, Any]) -> Settings:
+    from gluonmap import campaign
+    from gluonmap.describe import Wishes
+
+    jobs = options["jobs"] or campaign.default_jobs()
+    wishes = Wishes(
+        kernel=options["kernel"],
+        sets={k: value_of(v) for k, v in (pair(t, "--set") for t in options["sets"])},
+        domains={k: values_of(v) for k, v in (pair(t, "--domain") for t in options["domains"])},
+        derive=dict(pair(t, "--derive") for t in options["derive"]),
+        args={k: value_of(v) for k, v in (pair(t, "--arg") for t in options["args"])},
+        grid=options["grid"],
+        regime=options["regime"],
+    )
+    return campaign.Settings(
+        kernel_file=kernel_file,
+        root=options["out"] or Path.cwd(),
+        wishes=wishes,
+        config_file=options["config"],
+        probe_file=options["probe_file"],
+        stubs=tuple(options["stubs"]),
+        jobs=jobs,
+        deadline_s=options["deadline"],
+        memory_bytes=bytes_of(options["memory"]) if options["memory"] else campaign.default_memory_bytes(jobs),
+    )
+
+
+@cli.command()
+@click.argument("maps", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the stored maps as JSON (several: a list).")
+def report(maps: Sequence[Path], as_json: bool) -> None:
+    """Render stored MAPS again (none named: all below reports/), and write their Markdown anew.
+
+    \b
+    gluonmap report reports/cdna4/gemm_mxfp4.gfx950.json
+    """
+    from gluonmap import codec
+    from gluonmap.errors import UsageError
+
+    paths = list(maps) or sorted(Path("reports").rglob("*.json"))
+    if not paths:
+        raise UsageError("there is no map below reports/. gluonmap probe KERNEL writes one.")
+    spaces = [codec.read_map(path) for path in paths]
+    if as_json:
+        _print_json(spaces)
+    for path, space in zip(paths, spaces, strict=True):
+        if not as_json:
+            _render(space)
+        _markdown(path, space)
+
+
+@cli.command()
+@click.argument("map_file", type=click.Path(path_type=Path))
+@click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…")
+@click.option("--show", is_flag=True, help="Print the command of the fresh interpreter, and do not run it.")
+def repeat(map_file: Path, moves: Sequence[str], show: bool) -> None:
+    """Repeat one candidate of MAP_FILE by hand: the baseline with KNOB=VALUE moved.
+
+    Runs in a fresh interpreter that takes this process's place: all that the compiler prints is seen, and the exit
+    status is the candidate's own (0 pass, 10 rejected by the front end, 11 by a pass, 12 no resources, or its signal).
+
+    \b
+    gluonmap repeat reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128
+    """
+    import shlex
+
+    from gluonmap import again, codec
+
+    wanted = {k: value_of(v) for k, v in (pair(t, "KNOB=VALUE") for t in moves)}
+    job = again.job_of(codec.read_map(map_file), wanted)
+    command = [sys.executable, "-m", "gluonmap.worker", codec.canonical(job).decode()]
+    if show:
+        click.echo(shlex.join(command))
+        return
+    os.execv(command[0], command)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+def targets(as_json: bool) -> None:
+    """List the targets and their limits."""
+    from gluonmap import codec
+    from gluonmap import targets as known
+
+    heads = ("target", "alias", "vendor", "lanes per warp", "shared bytes", "threads", "options that are knobs")
+    rows = [
+        (t.name, t.alias, t.vendor, t.warp_size, t.shared_bytes, t.threads, list(t.option_domains))
+        for t in known.TARGETS
+    ]
+    if as_json:
+        names = [h.replace(" ", "_") for h in heads]
+        click.echo(codec.dumps([dict(zip(names, row, strict=True)) for row in rows]).decode(), nl=False)
+        return
+    from tabulate import tabulate
+
+    click.echo(tabulate([(*row[:4], f"{row[4]:,}", row[5], ", ".join(row[6])) for row in rows], heads))
+
+
+_BOOT = """
+import importlib.util, sys
+def leave(text):
+    print(f"gluonmap: {venv} {{text}}", file=sys.stderr)
+    sys.exit(2)
+if importlib.util.find_spec("triton") is None:
+    leave(f"has no Triton: {{sys.executable}} -m pip install 'triton>=3.6,<3.10'")
+if importlib.util.find_spec("gluonmap") is None or importlib.util.find_spec("multiprocess") is None:
+    if sys.version_info[:2] != {version!r}:
+        leave(f"has another Python; install gluonmap there: {{sys.executable}} -m pip install gluonmap")
+    sys.path += [p for p in {here!r} if p not in sys.path]
+from gluonmap.cli import main
+main()
+"""
+
+
+def _become(venv: str) -> None:
+    """Replace this process by the same command in another environment.
+
+    What gluonmap itself needs is borrowed from here if the Python versions agree: these folders come last on the
+    path, so everything that the other environment has wins.
+    """
+    from gluonmap.errors import UsageError
+
+    given = Path(venv)
+    python = given if given.is_file() else given / "bin" / "python"
+    if not python.is_file():
+        raise UsageError(f"there is no Python in {venv} ({python} does not exist).")
+    arguments = [
+        a
+        for i, a in enumerate(sys.argv[1:], 1)
+        if not (a == "--python" or a.startswith("--python=") or sys.argv[i - 1] == "--python")
+    ]
+    here = [p for p in sys.path if p and Path(p).is_dir()]
+    boot = _BOOT.format(venv=str(venv), version=tuple(sys.version_info[:2]), here=here)
+    os.execv(str(python), [str(python), "-c", boot, *arguments])
+
+
+def _print_json(maps: list[SpaceMap]) -> None:
+    from gluonmap import codec
+
+    click.echo(codec.dumps(maps[0] if len(maps) == 1 else maps).decode(), nl=False)
+
+
+def _render(space: SpaceMap) -> None:
+    from rich.console import Console
+
+    from gluonmap.report import terminal
+
+    terminal.render(space, Console(soft_wrap=False))
+
+
+def _markdown(map_file: Path, space: SpaceMap) -> None:
+    from gluonmap import codec
+    from gluonmap.report import markdown
+
+    codec.write(map_file.with_suffix(".md"), markdown.render(space).encode())
+
+
+def main(run: Callable[..., Any] = cli) -> None:
+    """Entry point: errors of ours are one message and an exit code, never a traceback."""
+    from gluonmap.errors import GluonmapError
+
+    try:
+        run()
+    except GluonmapError as error:
+        click.echo(f"gluonmap: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        click.echo("gluonmap: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(3)
+
+
+__all__ = ["Event", "cli", "main"]
+
+if __name__ == "__main__":
+    main()

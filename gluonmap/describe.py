@@ -1,0 +1,386 @@
+"""The frozen description of what is to be probed, from the source, a probe file, a shipped configuration and flags.
+
+All ways of telling end here. What could be inferred is inferred and noted; what could not is asked for by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gluonmap import expression, source
+from gluonmap.errors import NeedsHelp, UnknownKnob, UsageError
+from gluonmap.model import Candidate, Config, Inspection, KnobKind, Parameter, Value
+from gluonmap.probefile import ProbeFile
+from gluonmap.targets import Target, option_domain, why_not_a_knob
+
+CACHE_MODIFIERS: tuple[Value, ...] = (None, ".ca", ".cg", ".cv")
+_DESCRIPTOR = re.compile(r"(tensordesc<\s*\w+\s*)\[(.*)\](\s*>)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user said on the command line."""
+
+    kernel: str = ""
+    sets: Config = field(default_factory=dict)
+    domains: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    derive: dict[str, str] = field(default_factory=dict)
+    args: dict[str, Value] = field(default_factory=dict)
+    grid: str = ""
+    regime: str = ""
+    config: Config = field(default_factory=dict)
+    """Of a shipped configuration file."""
+    config_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One knob with its ordered domain; the baseline is one of its values."""
+
+    name: str
+    kind: KnobKind
+    domain: tuple[Value, ...]
+    baseline: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Everything that a run on one target needs to turn moves into candidates."""
+
+    target: Target
+    knobs: dict[str, Knob]
+    fixed: Config
+    """Constexpr parameters and options that are set and not turned."""
+    args: dict[str, Value]
+    derive: dict[str, str]
+    shape: dict[str, Value]
+    grid: str
+    parameters: dict[str, Parameter]
+    why_fixed: dict[str, str]
+    not_probed: dict[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def baseline(self) -> Config:
+        """The value of every knob that all moves start from."""
+        return {name: knob.baseline for name, knob in self.knobs.items()}
+
+    def candidate(self, moves: Mapping[str, Value]) -> Candidate:
+        """The candidate of the baseline with `moves` made: derived values, arguments and grid computed.
+
+        Raises:
+            UsageError: a derived value or the grid cannot be computed.
+        """
+        names = self.names(moves)
+        compiled = {
+            n: names[n]
+            for n in [*self.parameters, *names]
+            if n in names and (self._is_constexpr(n) or self._is_option(n))
+        }
+        args = {
+            n: self._argument(n, names) for n, p in self.parameters.items() if not p.constexpr and n in self._given()
+        }
+        return Candidate(self.target.name, args, compiled, self._grid(names))
+
+    def names(self, moves: Mapping[str, Value]) -> dict[str, Value]:
+        """All names that an expression may read, with their values under `moves`."""
+        numbers = {n: v for n, v in self.args.items() if not isinstance(v, str)}
+        names: dict[str, Value] = {**numbers, **self.shape, **self.fixed, **self.baseline, **moves}
+        waiting = dict(self.derive)
+        while waiting:
+            ready = [n for n, text in waiting.items() if not (expression.names_in(text) & set(waiting))]
+            if not ready:
+                raise UsageError(
+                    f"the derived values {', '.join(sorted(waiting))} depend on each other; break the circle."
+                )
+            for name in ready:
+                value = expression.evaluate(waiting.pop(name), names)
+                if isinstance(value, tuple):
+                    raise UsageError(f"the derived value {name} is a tuple {value!r}; a number or text was expected.")
+                names[name] = value
+        return names
+
+    def specialisation(self) -> dict[str, str]:
+        """What the compiler knows of each run-time argument at the baseline."""
+        return {n: describe_argument(v) for n, v in self.candidate({}).args.items()}
+
+    def _given(self) -> set[str]:
+        return set(self.args) | set(self.derive) | set(self.shape)
+
+    def _is_constexpr(self, name: str) -> bool:
+        return name in self.parameters and self.parameters[name].constexpr
+
+    def _is_option(self, name: str) -> bool:
+        knob = self.knobs.get(name)
+        return name not in self.parameters and (
+            (knob is not None and knob.kind is not KnobKind.HOST) or (knob is None and name in self.fixed)
+        )
+
+    def _argument(self, name: str, names: Mapping[str, Value]) -> Value:
+        value = names[name] if name in names else self.args[name]
+        if isinstance(value, str) and (match := _DESCRIPTOR.match(value)):
+            dims = expression.evaluate(f"({match[2]},)", names)
+            return f"{match[1]}[{', '.join(str(d) for d in dims)}]{match[3]}" if isinstance(dims, tuple) else value
+        return value
+
+    def _grid(self, names: Mapping[str, Value]) -> tuple[int, ...] | None:
+        if not self.grid:
+            return None
+        value = expression.evaluate(self.grid, names)
+        grid = value if isinstance(value, tuple) else (value,)
+        if not all(isinstance(g, int) for g in grid):
+            raise UsageError(f"the grid {self.grid!r} is {grid!r}; whole numbers were expected.")
+        return tuple(int(g) for g in grid if isinstance(g, int))
+
+
+def describe_argument(value: Value) -> str:
+    """Triton's own spelling of what it knows of an argument: "*bf16:16", "i32:16", "i32", "i32:1", "fp32"."""
+    if isinstance(value, bool):
+        return "i1"
+    if isinstance(value, int):
+        width = "i32" if -(2**31) <= value < 2**31 else "i64"
+        return f"{width}:1" if value == 1 else f"{width}:16" if value % 16 == 0 else width
+    if isinstance(value, float):
+        return "fp32"
+    if value is None:
+        return "None"
+    if value.startswith("*") and ":" not in value:
+        return f"{value}:16"
+    return value
+
+
+def describe(inspection: Inspection, target: Target, probe: ProbeFile, wishes: Wishes) -> Description:
+    """The description of one kernel on one target.
+
+    Raises:
+        UnknownKnob: a name that neither kernel, compiler nor host expressions have.
+        NeedsHelp: values or types that cannot be inferred, each with the flag that gives it.
+        UsageError: an empty domain, a baseline outside its domain's kind, a wrong regime.
+    """
+    return _Describer(inspection, target, probe, wishes).build()
+
+
+class _Describer:
+    def __init__(self, inspection: Inspection, target: Target, probe: ProbeFile, wishes: Wishes) -> None:
+        self.inspection, self.target, self.probe, self.wishes = inspection, target, probe, wishes
+        self.parameters = {p.name: p for p in inspection.parameters}
+        self.options = inspection.options
+        self.derive = {**probe.derive, **wishes.derive}
+        self.grid = wishes.grid or probe.grid
+        self.shape = self._shape()
+        self.notes: list[str] = list(inspection.notes)
+        self.why_fixed: dict[str, str] = {}
+        self.not_probed: dict[str, str] = {}
+
+    def build(self) -> Description:
+        self._check_names()
+        values = self._values()
+        knobs: dict[str, Knob] = {}
+        fixed: Config = {}
+        for name in self._turnable():
+            domain, why = self._domain(name, values)
+            if domain is None:
+                if name in values and (name in self.parameters or name in self._set_by_user()):
+                    fixed[name] = values[name]
+                self._note_fixed(name, why)
+                continue
+            baseline = values[name] if name in values else domain[0]
+            knobs[name] = Knob(name, self._kind(name), _with(domain, baseline), baseline)
+        self._demand_constexprs(knobs, fixed)
+        args = self._arguments()
+        if not self.grid:
+            self.notes.append("no grid was given (--grid), so what a knob changes on the host cannot be seen")
+        return Description(
+            target=self.target,
+            knobs=knobs,
+            fixed=fixed,
+            args=args,
+            derive=self.derive,
+            shape=self.shape,
+            grid=self.grid,
+            parameters=self.parameters,
+            why_fixed=self.why_fixed,
+            not_probed=self.not_probed,
+            notes=tuple(self.notes),
+        )
+
+    def _shape(self) -> dict[str, Value]:
+        shapes = self.probe.shapes
+        regime = self.wishes.regime
+        if regime and regime not in shapes:
+            raise UsageError(f"there is no regime {regime!r} (the probe file has {', '.join(shapes) or 'none'}).")
+        return dict(shapes[regime or next(iter(shapes))]) if shapes else {}
+
+    def _host_names(self) -> set[str]:
+        """Names that only host expressions read: a knob may live there."""
+        texts = [*self.derive.values(), *([self.grid] if self.grid else [])]
+        return {n for text in texts for n in expression.names_in(text)}
+
+    def _check_names(self) -> None:
+        known = set(self.parameters) | set(self.options) | self._host_names()
+        owner = f"kernel {self.inspection.kernel!r}"
+        constexprs = [n for n, p in self.parameters.items() if p.constexpr and not p.heuristic]
+        knobs = [*constexprs, *self.target.option_domains]
+        for name in [*self.wishes.sets, *self.wishes.domains, *self.probe.knobs, *self.probe.baseline]:
+            if name not in known:
+                raise UnknownKnob(owner, name, knobs)
+            parameter = self.parameters.get(name)
+            if parameter and parameter.heuristic:
+                raise UsageError(f"{name} of {owner} is computed by @triton.heuristics: it cannot be set or turned.")
+            if parameter and not parameter.constexpr and name in {**self.wishes.domains, **self.probe.knobs}:
+                raise UsageError(
+                    f"{name} of {owner} is a run-time argument, not a knob; give its value with --arg {name}=…."
+                )
+        for name in [*self.wishes.args, *self.wishes.derive]:
+            if name not in known | set(self.shape):
+                raise UnknownKnob(owner, name, self.parameters, "--arg and --derive take the kernel's parameters.")
+
+    def _set_by_user(self) -> set[str]:
+        return {*self.probe.baseline, *self.wishes.config, *self.wishes.sets, *self.wishes.args, *self.probe.args}
+
+    def _values(self) -> Config:
+        """The baseline of everything that has one; what is said later and closer to the user wins."""
+        values: Config = {n: v for n, v in self.options.items() if n in self.target.option_domains}
+        values |= {n: p.default for n, p in self.parameters.items() if p.constexpr and p.has_default}
+        for config in self.inspection.autotune[:1]:
+            values |= {n: v for n, v in config.items() if n in self.parameters or v is not None}
+        values |= self.probe.baseline
+        values |= {n: v for n, v in {**self.probe.args, **self.wishes.args}.items() if self._constexpr(n)}
+        for name, value in self.wishes.config.items():
+            if name in self.parameters or name in self.options or name in self._host_names():
+                values[name] = value
+            else:
+                self.notes.append(
+                    f"{name} of {self.wishes.config_name} is read by no code: neither a parameter nor an option"
+                )
+        values |= self.wishes.sets
+        return {n: v for n, v in values.items() if n not in self.derive}
+
+    def _constexpr(self, name: str) -> bool:
+        return name in self.parameters and self.parameters[name].constexpr
+
+    def _turnable(self) -> Iterable[str]:
+        """Names that could be knobs: constexpr parameters in signature order, then options, then host names."""
+        constexprs = [n for n, p in self.parameters.items() if p.constexpr and not p.heuristic and n not in self.derive]
+        options = [n for n in self.options if n not in self.parameters]
+        given = {*self.probe.knobs, *self.wishes.domains, *self.wishes.sets}
+        host = [n for n in given if n not in self.parameters and n not in self.options]
+        return [*constexprs, *options, *sorted(host, key=[*self.probe.knobs, *self.wishes.domains, *given].index)]
+
+    def _kind(self, name: str) -> KnobKind:
+        if name in self.parameters:
+            return KnobKind.CONSTEXPR_AND_OPTION if name in self.options else KnobKind.CONSTEXPR
+        return KnobKind.OPTION if name in self.options else KnobKind.HOST
+
+    def _domain(self, name: str, values: Config) -> tuple[tuple[Value, ...] | None, str]:
+        """The domain of a knob, or None and why it is no knob."""
+        given = self.wishes.domains.get(name, self.probe.knobs.get(name))
+        if given is not None:
+            if not given:
+                raise UsageError(f"the domain of {name} is empty; give at least one value: --domain {name}=1,2.")
+            return given, ""
+        if self.probe.knobs:
+            turnable = name not in self.options or name in self.target.option_domains
+            return None, "the probe file does not turn it" if turnable else why_not_a_knob(self.target, name)
+        tuned = _distinct(c[name] for c in self.inspection.autotune if name in c)
+        if len(tuned) > 1:
+            return tuned, ""
+        if name in self.options:
+            domain = option_domain(self.target, name, values.get(name, self.options[name]))
+            return domain, why_not_a_knob(self.target, name)
+        if name in {**self.probe.args, **self.wishes.args}:
+            return None, "its value was given with --arg"
+        if name not in values:
+            return None, ""
+        domain = infer_domain(name, values[name])
+        if domain is not None:
+            self.notes.append(
+                f"domain of {name} inferred around {values[name]!r}: {', '.join(map(str, domain))} (--domain {name}=…)"
+            )
+            return domain, ""
+        return None, f"no domain can be inferred around {values[name]!r} (--domain {name}=…)"
+
+    def _note_fixed(self, name: str, why: str) -> None:
+        if name in self.parameters:
+            self.why_fixed[name] = why
+        elif why:
+            self.not_probed[name] = why
+
+    def _demand_constexprs(self, knobs: dict[str, Knob], fixed: Config) -> None:
+        missing = [
+            n
+            for n, p in self.parameters.items()
+            if p.constexpr and not p.heuristic and n not in knobs and n not in fixed and n not in self.derive
+        ]
+        if missing:
+            raise NeedsHelp(
+                f"no value is known for {_listed(missing)} of kernel {self.inspection.kernel!r}. Give a baseline:\n  "
+                + " ".join(f"--set {n}=…" for n in missing)
+                + "\n  (or --config FILE.json, --derive NAME=EXPRESSION, or a probe file)"
+            )
+
+    def _arguments(self) -> dict[str, Value]:
+        """A value or type for each run-time argument; what is not given is inferred from its use and name."""
+        given = {**self.probe.args, **self.shape, **self.wishes.args}
+        kinds = source.argument_kinds(self.inspection.functions, self.inspection.parameters)
+        args: dict[str, Value] = {}
+        inferred: list[str] = []
+        missing: dict[str, str] = {}
+        for name, parameter in self.parameters.items():
+            if parameter.constexpr or name in self.derive:
+                continue
+            if name in given:
+                args[name] = given[name]
+            elif parameter.has_default:
+                args[name] = parameter.default
+            elif kinds.get(name) == "integer":
+                args[name] = "i32:16"
+                inferred.append(name)
+            else:
+                missing[name] = {"pointer": "'*bf16'", "descriptor": "'tensordesc<bf16[BLOCK_M, BLOCK_K]>'"}.get(
+                    kinds.get(name) or "", "VALUE"
+                )
+        if missing:
+            raise NeedsHelp(
+                f"the type of {_listed(list(missing))} of kernel {self.inspection.kernel!r} cannot be inferred. "
+                "Give it:\n  "
+                + " ".join(f"--arg {n}={v}" for n, v in missing.items())
+                + "\n  (types as Triton spells them: *u8, *fp16, *bf16, *fp32, i32, i32:16, fp32; or a number)"
+            )
+        if inferred:
+            self.notes.append(f"taken for 32-bit integers divisible by 16: {', '.join(inferred)} (--arg NAME=VALUE)")
+        return args
+
+
+def infer_domain(name: str, value: Value) -> tuple[Value, ...] | None:
+    """Values worth trying around a baseline; None where the value does not tell."""
+    if isinstance(value, bool):
+        return (False, True)
+    if isinstance(value, int) and value > 0 and value & (value - 1) == 0:
+        if value >= 16:
+            return (value // 4, value // 2, value, value * 2)
+        return _with((1, 2, 4, 8), value)
+    if (value is None or isinstance(value, str)) and "cache" in name.lower():
+        return _with(CACHE_MODIFIERS, value)
+    return None
+
+
+def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
+    """Values without repeats, in order; True and 1 are different values."""
+    return tuple({(type(v).__name__, v): v for v in values}.values())
+
+
+def _with(domain: tuple[Value, ...], baseline: Value) -> tuple[Value, ...]:
+    """The domain without repeats and with the baseline in it: in its place among numbers, else in front."""
+    domain = _distinct(domain)
+    if any(type(v) is type(baseline) and v == baseline for v in domain):
+        return domain
+    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in (*domain, baseline)):
+        return tuple(sorted((*domain, baseline)))  # type: ignore[type-var]
+    return (baseline, *domain)
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]

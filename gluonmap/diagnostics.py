@@ -1,0 +1,162 @@
+"""From a child's ending to an answer: the wait status decides the outcome, text only explains it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from gluonmap import exitcode, source
+from gluonmap.isolate import Ending
+from gluonmap.model import Answer, Fault, FunctionSource, Location, Outcome, Reason, Stage, Verdict
+
+MAX_TEXT = 500
+_AT = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+): (?P<level>error|fatal error): (?P<text>.*)$")
+_TELLING = (
+    re.compile(r"(?P<text>LLVM ERROR: .*)"),
+    re.compile(r"(?P<text>\S*: .*Assertion `.*' failed\.?)"),
+    re.compile(r"^(?:\S+: )?error: (?P<text>.*)$"),
+    re.compile(r"(?P<text>fatal error: .*)"),
+    re.compile(r"(?P<text>terminate called after .*)"),
+    re.compile(r"(?P<text>UNREACHABLE executed.*)"),
+)
+_OUT_OF_MEMORY = re.compile(r"std::bad_alloc|LLVM ERROR: out of memory|MemoryError|Cannot allocate memory")
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
+_PATH = re.compile(r"(?<![\w.])/(?:[^\s/:'\"]+/)+([^\s/:'\"]+)")
+# Exceptions whose own text says only that something was printed.
+_SEE_STDERR = (
+    "error encountered during parsing",
+    "PassManager::run failed",
+    "failed to translate module",
+    "unknown error",
+)
+
+
+def answer(
+    ending: Ending, functions: Sequence[FunctionSource], deadline_s: float, stage: Stage = Stage.COMPILE
+) -> Answer:
+    """The verdict of one ending, or a fault where it is no evidence about the kernel."""
+    status, evidence = ending.status, ending.evidence
+    if ending.hung:
+        reason = Reason(
+            "deadline", f"no end within {deadline_s:g} s", ending.progress.phase, _last_line(ending, functions)
+        )
+        return Verdict(Outcome.HUNG, stage, status, ending.seconds, reason=reason)
+    if exitcode.crashed(status):
+        return _crash(ending, functions, stage)
+    if ending.lost:
+        return Fault("the fork server was lost", status)
+    if evidence is None or evidence.status != status or status not in exitcode.OUTCOME_OF_STATUS:
+        return Fault(_no_evidence(ending), status)
+    outcome = exitcode.OUTCOME_OF_STATUS[status]
+    warnings = (
+        () if outcome is not Outcome.PASS else tuple(dict.fromkeys(tidy(t) for _, t in _diagnostics(ending.stderr)))
+    )
+    return Verdict(
+        outcome,
+        stage,
+        status,
+        ending.seconds,
+        evidence.compile_seconds,
+        _reason(ending, functions),
+        evidence.program,
+        evidence.resources,
+        warnings[:4],
+    )
+
+
+def tidy(text: str) -> str:
+    """One line of a compiler's text that reads the same on every machine: no folders, addresses, colours."""
+    text = _CONTROL.sub(" ", _ANSI.sub("", text)).strip()
+    text = _ADDRESS.sub("0x…", _PATH.sub(r"\1", text))
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+
+
+def locate(file: str, line: int, functions: Sequence[FunctionSource]) -> Location | None:
+    """The place of a line of an absolute file in one of the functions that the kernel reaches."""
+    for function in functions:
+        last = function.first_line + function.source.rstrip("\n").count("\n")
+        if _same_file(file, function.file) and function.first_line <= line <= last:
+            rank = source.code_line(function.source, line - function.first_line + 1)
+            return Location(function.name, function.file, rank)
+    return None
+
+
+def _same_file(absolute: str, relative: str) -> bool:
+    return Path(absolute).parts[-len(Path(relative).parts) :] == Path(relative).parts
+
+
+def _crash(ending: Ending, functions: Sequence[FunctionSource], stage: Stage) -> Verdict:
+    """A signal that the process drew upon itself. Running into the memory limit is not the kernel's crash."""
+    name = exitcode.signal_name(ending.status)
+    location, text = _best_diagnostic(ending.stderr, functions)
+    phase = ending.progress.phase
+    if name == "SIGABRT" and _OUT_OF_MEMORY.search(ending.stderr):
+        reason = Reason("host memory", "the compiler ran out of host memory (its limit, not the GPU's)", phase)
+        return Verdict(Outcome.NO_RESOURCES, stage, ending.status, ending.seconds, reason=reason)
+    location = location or _last_line(ending, functions)
+    reason = Reason(name, tidy(text) or f"died by {name} without a message", phase, location)
+    return Verdict(Outcome.CRASHED, stage, ending.status, ending.seconds, reason=reason)
+
+
+def _no_evidence(ending: Ending) -> str:
+    """What is known of a process that left without evidence."""
+    last = [line for line in ending.stderr.splitlines() if line.strip()]
+    said = f"; its last words: {tidy(last[-1])}" if last else ""
+    if ending.status == 0:
+        return f"exit status 0 without evidence: the code under test ended the process itself{said}"
+    if ending.status < 0:
+        return f"ended by {exitcode.signal_name(ending.status)} from outside (out of memory?){said}"
+    return f"exit status {ending.status} without evidence{said}"
+
+
+def _reason(ending: Ending, functions: Sequence[FunctionSource]) -> Reason | None:
+    evidence = ending.evidence
+    assert evidence is not None
+    if evidence.reason is None:
+        return None
+    reason = evidence.reason
+    location = locate(evidence.file, evidence.line, functions) if evidence.line else None
+    text = reason.text
+    if reason.kind not in ("budget", "host memory"):
+        place, said = _best_diagnostic(ending.stderr, functions)
+        if said and any(vague in text for vague in _SEE_STDERR):
+            location, text = place or location, said
+        location = location or _last_line(ending, functions)
+    return Reason(reason.kind, tidy(text), reason.phase, location)
+
+
+def _last_line(ending: Ending, functions: Sequence[FunctionSource]) -> Location | None:
+    """The line that the front end visited last; worth nothing once a stage of the back end has begun."""
+    progress = ending.progress
+    if progress.phase != "front end" or not progress.line:
+        return None
+    return locate(progress.file, progress.line, functions)
+
+
+def _best_diagnostic(stderr: str, functions: Sequence[FunctionSource]) -> tuple[Location | None, str]:
+    """The first error that names a place in the kernel, else the first error, else the most telling line."""
+    found = _diagnostics(stderr)
+    for place, text in found:
+        if place and (location := locate(*place, functions)):
+            return location, text
+    return (None, found[0][1]) if found else (None, "")
+
+
+def _diagnostics(stderr: str) -> list[tuple[tuple[str, int] | None, str]]:
+    """All error diagnostics of a compiler in the order printed: (file, line) or None, and the text."""
+    found: list[tuple[tuple[str, int] | None, str]] = []
+    fallback: list[tuple[tuple[str, int] | None, str]] = []
+    for line in stderr.splitlines():
+        line = _ANSI.sub("", line)
+        if match := _AT.match(line):
+            found.append(((match["file"], int(match["line"])), match["text"]))
+            continue
+        for pattern in _TELLING:
+            if match := pattern.search(line):
+                fallback.append((None, match["text"]))
+                break
+    aborts = [f for f in fallback if f[1].startswith("LLVM ERROR")]
+    return aborts + found + [f for f in fallback if f not in aborts]

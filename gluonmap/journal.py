@@ -1,0 +1,215 @@
+"""The append-only record of one kernel on one target: what was asked and what came back, one JSON object a line.
+
+`head` says under which circumstances the lines after it were written; its `stamp` is a hash of all that can change an
+answer. `intent` goes to the file before a candidate starts, `answer` after it ended, `cancelled` where the user ended
+it: an intent without either was in flight when the tool died.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import msgspec
+
+from gluonmap import codec
+from gluonmap.errors import StorageFault, UsageError
+from gluonmap.model import Answer, Candidate, Fault, Inspection, SourceFile
+
+SCHEMA = "gluonmap.journal/1"
+MOST_INTENTS = 2
+"""A candidate that was in flight this often when the tool died is not asked again."""
+
+
+class Head(msgspec.Struct, frozen=True, tag_field="type", tag="head", omit_defaults=True):
+    """Circumstances of the lines that follow."""
+
+    stamp: str
+    target: str
+    triton: str
+    installation: str
+    """Identity of the installed Triton and of the interpreter."""
+    environment: dict[str, str]
+    stubs: tuple[str, ...]
+    inspection: Inspection
+    folder: str = ""
+    """The kernel file's folder; the files of the inspection lie relative to it where they can."""
+    schema: str = SCHEMA
+
+
+class Intent(msgspec.Struct, frozen=True, tag_field="type", tag="intent"):
+    stamp: str
+    key: str
+    candidate: Candidate
+
+
+class Answered(msgspec.Struct, frozen=True, tag_field="type", tag="answer"):
+    stamp: str
+    key: str
+    answer: Answer
+    deadline_s: float
+    memory_bytes: int
+
+
+class Cancelled(msgspec.Struct, frozen=True, tag_field="type", tag="cancelled"):
+    stamp: str
+    key: str
+
+
+class Stability(msgspec.Struct, frozen=True, tag_field="type", tag="stability"):
+    """Whether two compiles of a candidate under different hash seeds gave one program."""
+
+    stamp: str
+    key: str
+    same: bool
+
+
+Record = Head | Intent | Answered | Cancelled | Stability
+
+
+class Journal:
+    """A journal file, read once and held open for appending; only one process has it at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.heads: list[Head] = []
+        self.damaged: list[int] = []
+        """Numbers of the lines that are no record (torn by a crash, or edited)."""
+        self._answers: dict[tuple[str, str], Answered] = {}
+        self._open_intents: dict[tuple[str, str], int] = {}
+        self._stability: dict[tuple[str, str], bool] = {}
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Journal:
+        """Open and read the file.
+
+        Raises:
+            StorageFault: it cannot be opened.
+            UsageError: another process has it.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("a+b")
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            assert self._file
+            self._file.close()
+            raise UsageError(
+                f"another gluonmap is writing {self.path}; wait for it, or name another folder with --out."
+            ) from None
+        except OSError as error:
+            raise StorageFault(
+                f"cannot open the journal {self.path}: {error.strerror}. Name another folder with --out."
+            ) from error
+        self._read()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file:
+            self._file.close()
+
+    def adopt(self, other: Path) -> None:
+        """Take over the records of a journal that lies elsewhere (the kernel's file has moved)."""
+        assert self._file
+        data = other.read_bytes()
+        self._write(data if data.endswith(b"\n") else data + b"\n")
+        self._read()
+
+    def answer(self, stamp: str, key: str, *, deadline_s: float, memory_bytes: int) -> Answer | None:
+        """What is known of a candidate; None: ask. What came of a tighter bound than today's is not known."""
+        found = self._answers.get((stamp, key))
+        if found is None:
+            if self._open_intents.get((stamp, key), 0) >= MOST_INTENTS:
+                return Fault(f"the tool died {MOST_INTENTS} times while this candidate ran: not asked again")
+            return None
+        kind = getattr(getattr(found.answer, "reason", None), "kind", "")
+        if kind == "deadline" and deadline_s > found.deadline_s:
+            return None
+        if kind == "host memory" and found.memory_bytes and (memory_bytes == 0 or memory_bytes > found.memory_bytes):
+            return None
+        return found.answer
+
+    def was_in_flight(self, stamp: str, key: str) -> bool:
+        """True where the tool died while this candidate ran."""
+        return self._open_intents.get((stamp, key), 0) > 0
+
+    def stability(self, stamp: str, key: str) -> bool | None:
+        return self._stability.get((stamp, key))
+
+    def write(self, record: Record) -> None:
+        """Append one record; an answer is on the disk when this returns.
+
+        Raises:
+            StorageFault: the disk is full, or the file is gone.
+        """
+        self._take(record)
+        self._write(msgspec.json.encode(record) + b"\n", sync=isinstance(record, Answered))
+
+    def _write(self, data: bytes, sync: bool = False) -> None:
+        assert self._file
+        try:
+            self._file.write(data)
+            self._file.flush()
+            if sync:
+                os.fdatasync(self._file.fileno())
+        except OSError as error:
+            raise StorageFault(
+                f"cannot write the journal {self.path}: {error.strerror}. What it holds is kept; "
+                "make room and run the same command again."
+            ) from error
+
+    def _read(self) -> None:
+        assert self._file
+        self._file.seek(0)
+        data = self._file.read()
+        self.heads.clear()
+        self.damaged.clear()
+        self._answers.clear()
+        self._open_intents.clear()
+        self._stability.clear()
+        for number, line in enumerate(data.splitlines(), 1):
+            if not line.strip():
+                continue
+            try:
+                self._take(msgspec.json.decode(line, type=Record))
+            except msgspec.DecodeError:
+                self.damaged.append(number)
+        if data and not data.endswith(b"\n"):
+            self._write(b"\n")  # a torn last line must not swallow the next record
+
+    def _take(self, record: Record) -> None:
+        match record:
+            case Head():
+                self.heads.append(record)
+            case Intent(stamp, key):
+                self._open_intents[stamp, key] = self._open_intents.get((stamp, key), 0) + 1
+            case Answered(stamp, key):
+                self._answers[stamp, key] = record
+                self._open_intents.pop((stamp, key), None)
+            case Cancelled(stamp, key):
+                self._open_intents.pop((stamp, key), None)
+            case Stability(stamp, key, same):
+                self._stability[stamp, key] = same
+
+
+def key_of(candidate: Candidate) -> str:
+    """What a candidate is known by: all that reaches the compiler. The grid does not, nor does the wanted proof."""
+    return codec.digest([candidate.target, candidate.args, candidate.config, candidate.stage])
+
+
+def stamp_of(
+    kernel: str,
+    files: tuple[SourceFile, ...],
+    target: str,
+    installation: str,
+    environment: dict[str, str],
+    stubs: tuple[str, ...],
+) -> str:
+    """Hash of the circumstances. Files count by name and syntax tree, not by place."""
+    named = sorted((Path(f.path).name, f.ast) for f in files)
+    return codec.digest([SCHEMA, kernel, named, target, installation, environment, stubs])

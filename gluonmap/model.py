@@ -1,0 +1,349 @@
+"""The words of the project as frozen data: what is asked, what is answered, what a map holds.
+
+Nothing here does I/O or knows Triton. Everything can be encoded to JSON by `codec`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+Value = int | float | str | bool | None
+"""One value of a knob. Layouts and dtypes that are no plain value are spelled as text."""
+
+Config = dict[str, Value]
+"""One value for every knob (not `triton.Config`). Treated as immutable; keys in signature order."""
+
+MAP_SCHEMA = "gluonmap.map/1"
+
+
+class Stage(StrEnum):
+    """How far a candidate is taken. Each stage is its own level of evidence."""
+
+    COMPILE = "COMPILE"
+    RUN = "RUN"
+    LAUNCH = "LAUNCH"
+    CHECK = "CHECK"
+    TIME = "TIME"
+
+
+class Outcome(StrEnum):
+    """What became of one candidate. Only ever added to."""
+
+    PASS = "PASS"
+    REJECTED = "REJECTED"
+    CRASHED = "CRASHED"
+    NO_RESOURCES = "NO_RESOURCES"
+    HUNG = "HUNG"
+    WRONG = "WRONG"
+    UNSAFE = "UNSAFE"
+    SKIPPED = "SKIPPED"
+    NOT_EXECUTED = "NOT_EXECUTED"
+
+
+class Effect(StrEnum):
+    """What a value does against the baseline."""
+
+    BASELINE = "baseline"
+    INERT = "inert"
+    LIVE = "live"
+    LIVE_HOST = "live (host)"
+    ABORTING = "aborting"
+    UNKNOWN = "unknown"
+
+
+class KnobClass(StrEnum):
+    """What a knob is worth to a tuner, from its values moved one at a time."""
+
+    PINNED = "pinned"
+    BOUNDED = "bounded"
+    INERT = "inert"
+    LIVE = "live"
+    UNKNOWN = "unknown"
+
+
+class KnobKind(StrEnum):
+    """Where a knob is turned: in the kernel's signature, as an option of the compiler, or in host code."""
+
+    CONSTEXPR = "constexpr"
+    OPTION = "option"
+    CONSTEXPR_AND_OPTION = "constexpr and option"
+    HOST = "host"
+
+
+class Proof(StrEnum):
+    """What equality of two programs rests on: their machine code, or the LLVM IR that it is generated from."""
+
+    CODE = "code"
+    IR = "ir"
+
+
+class Location(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A place in a kernel's source.
+
+    `line` counts the lines of the function that carry code, from 0 at its `def`: comments and blank lines do not
+    move it, nor does the function's place in its file. `source.absolute_line` turns it into a line of the file.
+    """
+
+    function: str
+    file: str
+    line: int
+
+
+class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a candidate did not pass."""
+
+    kind: str
+    """Signal name, exception class, "budget" or "deadline"."""
+    text: str
+    """The message's first telling line; no paths of this machine, no addresses."""
+    phase: str = ""
+    """"front end", or the back end's stage (ttir, ttgir, llir, amdgcn, hsaco, ptx, cubin), or "import"."""
+    location: Location | None = None
+
+
+class Program(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Identity of the compiled code. Equal `digest`: nothing that the device executes or reserves differs."""
+
+    digest: str
+    """Hash of `code`, `descriptor`, threads, dynamic shared memory and clusters."""
+    code: str
+    """Hash of the instructions alone."""
+    ir: str = ""
+    """Hash of the LLVM IR and of the options that later stages read."""
+    proof: Proof = Proof.CODE
+
+
+class Resources(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one program takes, read from the code object. `None`: the back end does not say."""
+
+    threads: int
+    shared_bytes: int
+    """LDS (AMD) or shared memory (NVIDIA) per work-group."""
+    vgpr: int | None = None
+    """AMD: vector registers per lane, accumulation registers included. NVIDIA: registers per thread."""
+    agpr: int | None = None
+    sgpr: int | None = None
+    spills: int | None = None
+    """Registers spilled per lane (AMD: vector ones) or bytes of local memory spilled per thread (NVIDIA)."""
+    sgpr_spills: int | None = None
+    scratch_bytes: int | None = None
+    """Private memory per lane."""
+    tensor_columns: int | None = None
+    code_bytes: int | None = None
+    occupancy: int | None = None
+    """Waves per SIMD that fit (gfx942, gfx950)."""
+
+
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="verdict"):
+    """The answer to one candidate."""
+
+    outcome: Outcome
+    stage: Stage
+    exit_status: int
+    """Of the candidate's process; negative: the signal that ended it."""
+    seconds: float = 0.0
+    """Wall time of the candidate's process."""
+    compile_seconds: float = 0.0
+    """Of it, spent in Triton's compile."""
+    reason: Reason | None = None
+    program: Program | None = None
+    resources: Resources | None = None
+    warnings: tuple[str, ...] = ()
+    """Error diagnostics that came with a success."""
+
+
+class Fault(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="fault"):
+    """No answer: the tool failed, not the kernel. Never evidence."""
+
+    text: str
+    exit_status: int = 0
+
+
+Answer = Verdict | Fault
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """One question to the oracle: does `config` of the kernel survive on `target`, up to `stage`?"""
+
+    target: str
+    """Canonical target name (gfx942, sm_90)."""
+    args: dict[str, Value]
+    """Run-time arguments: a number, or a type ("*bf16", "i32:16", "tensordesc<fp16[128, 64]>")."""
+    config: Config
+    """Every constexpr parameter and option, derived ones included."""
+    grid: tuple[int, ...] | None = None
+    """The launch grid, where it is known. Part of the question, not of the program."""
+    stage: Stage = Stage.COMPILE
+    proof: Proof = Proof.CODE
+
+
+class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One argument in the kernel's signature."""
+
+    name: str
+    constexpr: bool
+    default: Value = None
+    has_default: bool = False
+    annotation: str = ""
+    heuristic: bool = False
+    """Its value is computed by a `@triton.heuristics` function: never a knob."""
+
+
+class FunctionSource(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A jit function that the kernel reaches: the kernel itself comes first."""
+
+    name: str
+    file: str
+    """As far as possible relative to the project; the same on every machine."""
+    first_line: int
+    """Line of the file that holds the first line of `source`."""
+    source: str
+    """From the first decorator or `def` on, dedented, as it stands in the file."""
+    calls: dict[str, int] = {}
+    """Dotted name as written in this source -> index of the jit function it resolves to."""
+    constants: dict[str, Value] = {}
+    """Dotted name as written -> value, for module constants that are plain values or lists of them (as JSON text)."""
+
+
+class SourceFile(msgspec.Struct, frozen=True):
+    """A file that was read when the kernel was imported."""
+
+    path: str
+    ast: str
+    """Hash of its syntax tree: comments, blank lines and the file's place do not change it."""
+
+
+class Inspection(msgspec.Struct, frozen=True):
+    """What the isolated first import of a kernel file told."""
+
+    kernel: str
+    kernels: tuple[str, ...]
+    """All jit functions defined in the file, in order."""
+    entries: tuple[str, ...]
+    """Those that no other jit function of the file calls."""
+    gluon: bool
+    parameters: tuple[Parameter, ...]
+    functions: tuple[FunctionSource, ...]
+    files: tuple[SourceFile, ...]
+    autotune: tuple[Config, ...] = ()
+    """The kernel's own `@triton.autotune` configurations, options included."""
+    quiet: bool = True
+    """The import ended without threads, children or output: a server may load it."""
+    notes: tuple[str, ...] = ()
+    options: dict[str, Value] = {}
+    """The back end's options and their defaults; a default that is no plain value is None."""
+
+
+class ValueMap(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One value of one knob, all other knobs at the baseline."""
+
+    value: Value
+    outcome: str
+    """An `Outcome`, or "unknown" where no answer could be had."""
+    effect: Effect
+    reason: str = ""
+    line: int | None = None
+    """Line of the file, today."""
+    file: str = ""
+    stage: str = ""
+    """Where it ended: "front end" or a back-end stage."""
+    kind: str = ""
+    """Signal, exception class, "budget" or "deadline"."""
+    exit_status: int | None = None
+    digest: str = ""
+    code: str = ""
+    detail: str = ""
+    """What a live value changes: "instructions", "descriptor only", "grid", "arguments"."""
+    because: tuple[str, ...] = ()
+    """Literals of the source that forbid the value, in words."""
+    resources: Resources | None = None
+    warnings: tuple[str, ...] = ()
+    repeat: str = ""
+    """Command that repeats this one candidate by hand."""
+
+
+class KnobMap(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of one knob."""
+
+    knob_class: KnobClass = msgspec.field(name="class")
+    kind: KnobKind
+    baseline: Value
+    why: str
+    values: tuple[ValueMap, ...]
+    equivalent: tuple[tuple[Value, ...], ...] = ()
+    """Values (two or more) whose programs are identical, grid and arguments too."""
+    line: int | None = None
+    """Where the parameter is declared."""
+
+
+class LiteralRule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a layout written as a literal demands of the configuration, read from the source."""
+
+    text: str
+    """"basis 128 needs BLOCK_SIZE_N > 128"."""
+    expression: str
+    """True where the demand is met, in the language of `expression` over the configuration."""
+    knobs: tuple[str, ...]
+    location: Location
+
+
+class Recipe(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What, besides the baseline and a move, goes into a candidate."""
+
+    args: dict[str, Value] = {}
+    """Run-time arguments as given or inferred."""
+    fixed: Config = {}
+    """Constexpr parameters and options that are set and not turned."""
+    derive: dict[str, str] = {}
+    grid: str = ""
+    stubs: tuple[str, ...] = ()
+
+
+class SpaceMap(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Effects, reasons and resources of one kernel on one target."""
+
+    kernel: str
+    """The function."""
+    file: str
+    target: str
+    triton: str
+    specialisation: dict[str, str]
+    """What the compiler knows of each run-time argument."""
+    baseline: Config
+    knobs: dict[str, KnobMap]
+    recipe: Recipe = Recipe()
+    """How to make any candidate of this map again."""
+    schema: str = MAP_SCHEMA
+    shape: dict[str, Value] = {}
+    grid: tuple[int, ...] | None = None
+    outcome: str = "PASS"
+    """Of the baseline."""
+    stable: bool | None = None
+    """Two compiles of the baseline with different hash seeds gave one program. None: not asked."""
+    resources: Resources | None = None
+    digest: str = ""
+    stage: str = ""
+    """Where a failing baseline ended: "front end" or a back-end stage."""
+    kind: str = ""
+    """Of a failing baseline: signal, exception class, "budget" or "deadline"."""
+    exit_status: int | None = None
+    reason: str = ""
+    line: int | None = None
+    because: tuple[str, ...] = ()
+    """Literals of the source that forbid the baseline, in words."""
+    next_step: str = ""
+    """What to do about a failing baseline."""
+    warnings: tuple[str, ...] = ()
+    """Error diagnostics that came with a passing baseline."""
+    fixed: dict[str, str] = {}
+    """Constexpr parameters that are no knobs -> why."""
+    not_probed: dict[str, str] = {}
+    """Options that are no knobs -> why."""
+    literals: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was inferred, and what a reader must know to trust this map."""
+    unanswered: int = 0
+    """Candidates that were planned and not asked (interrupted, out of time)."""
+    repeat: str = ""

@@ -1,0 +1,178 @@
+"""Read what users write beside a kernel: probe files and shipped configuration files. Nothing in them is executed.
+
+A probe file is a Python module whose declarations (`KNOBS`, `BASELINE`, …) are literals; its functions (`inputs`,
+`reference`) are for the later stages. `docs/probe-files.md` lists the names.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gluonmap.errors import UsageError
+from gluonmap.model import Config, Value
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFile:
+    """What a probe file declares, merged for one target."""
+
+    path: str = ""
+    kernel: str = ""
+    knobs: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    baseline: Config = field(default_factory=dict)
+    args: dict[str, Value] = field(default_factory=dict)
+    shapes: dict[str, dict[str, Value]] = field(default_factory=dict)
+    derive: dict[str, str] = field(default_factory=dict)
+    grid: str = ""
+    targets: tuple[str, ...] = ()
+    """Targets that it is for; empty: any."""
+
+
+_DECLARATIONS = ("KERNEL", "KNOBS", "BASELINE", "ARGS", "SHAPES", "DERIVE", "GRID", "TARGETS", "TOLERANCE")
+
+
+def read_probe(path: Path, target: str) -> ProbeFile:
+    """The declarations of a probe file for `target`, its `TARGETS` overrides merged in.
+
+    Raises:
+        UsageError: the file cannot be read or parsed, or a declaration is no literal or of the wrong kind.
+    """
+    told = _literals(path)
+    overrides = _mapping(path, told.get("TARGETS", {}), "TARGETS")
+    special = _mapping(path, overrides.get(target, {}), f"TARGETS[{target!r}]")
+    if unknown := set(special) - set(_DECLARATIONS):
+        raise UsageError(
+            f"{path}: TARGETS[{target!r}] declares {', '.join(sorted(unknown))}; it knows {', '.join(_DECLARATIONS)}."
+        )
+
+    def merged(name: str) -> dict[str, Any]:
+        return _mapping(path, told.get(name, {}), name) | _mapping(path, special.get(name, {}), name)
+
+    knobs = {k: _domain(path, k, v) for k, v in merged("KNOBS").items()}
+    return ProbeFile(
+        path=str(path),
+        kernel=str(special.get("KERNEL", told.get("KERNEL", ""))),
+        knobs=knobs,
+        baseline=merged("BASELINE"),
+        args=merged("ARGS"),
+        shapes=merged("SHAPES"),
+        derive={k: str(v) for k, v in merged("DERIVE").items()},
+        grid=str(special.get("GRID", told.get("GRID", ""))),
+        targets=tuple(overrides),
+    )
+
+
+def _literals(path: Path) -> dict[str, Any]:
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read the probe file {path}: {error.strerror}.") from error
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"the probe file {path} is no Python: {error}.") from error
+    found: dict[str, Any] = {}
+    for node in tree.body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for name in (t.id for t in targets if isinstance(t, ast.Name) and t.id in _DECLARATIONS):
+            try:
+                found[name] = ast.literal_eval(node.value)
+            except ValueError as error:
+                raise UsageError(
+                    f"{path}:{node.lineno}: {name} must be written as a literal (numbers, texts, lists, dicts): "
+                    "a probe file is read, never run."
+                ) from error
+    return found
+
+
+def _mapping(path: Path, value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{path}: {name} must be a dict, not {value!r}.")
+    return {str(k): v for k, v in value.items()}
+
+
+def _domain(path: Path, knob: str, values: Any) -> tuple[Value, ...]:
+    if not isinstance(values, list | tuple):
+        raise UsageError(f"{path}: the domain of {knob} must be a list, not {values!r}.")
+    return tuple(values)
+
+
+def find_probe(kernel_file: Path, root: Path) -> Path | None:
+    """The probe file that bears the kernel's name: below probes/ as below kernels/, one level up, or beside it."""
+    below = below_kernels(kernel_file)
+    places = [root / "probes" / below, root / "probes" / below.name]
+    anchor = _kernels_folder(kernel_file)
+    if anchor:
+        places += [anchor.parent / "probes" / below, anchor.parent / "probes" / below.name]
+    places.append(kernel_file.with_name(f"{kernel_file.stem}_probe.py"))
+    places.append(kernel_file.with_name(f"probe_{kernel_file.name}"))
+    return next((p for p in places if p.is_file() and p.resolve() != kernel_file.resolve()), None)
+
+
+def below_kernels(kernel_file: Path) -> Path:
+    """The kernel file's path below its `kernels/` folder; its bare name where there is none."""
+    anchor = _kernels_folder(kernel_file)
+    return kernel_file.relative_to(anchor) if anchor else Path(kernel_file.name)
+
+
+def _kernels_folder(kernel_file: Path) -> Path | None:
+    return next((p for p in kernel_file.parents if p.name == "kernels"), None)
+
+
+def read_config(text: str, shape: dict[str, Value]) -> tuple[Config, str]:
+    """One configuration of an aiter or vLLM style JSON file ("FILE" or "FILE#ENTRY"), and which entry it is.
+
+    A flat file is one configuration. Of several entries: the named one, else "any", else the one for the shape's M
+    (vLLM: the nearest number; aiter: the smallest M_LEQ_x that holds it), else the first.
+
+    Raises:
+        UsageError: no such file, no JSON, no such entry.
+    """
+    name, _, wanted = text.partition("#")
+    try:
+        told = msgspec.json.decode(Path(name).read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot read the configuration file {name}: {error.strerror}.") from error
+    except msgspec.DecodeError as error:
+        raise UsageError(f"the configuration file {name} is no JSON: {error}.") from error
+    if not isinstance(told, dict) or not told:
+        raise UsageError(f"the configuration file {name} holds no configuration (a JSON object was expected).")
+    entries = {k: v for k, v in told.items() if isinstance(v, dict)}
+    if not entries:
+        return _plain(name, told), ""
+    if wanted and wanted not in entries:
+        raise UsageError(f"the configuration file {name} has no entry {wanted!r} (it has {', '.join(entries)}).")
+    chosen = wanted or _entry_for(entries, shape)
+    return _plain(name, entries[chosen]), chosen
+
+
+def _entry_for(entries: dict[str, Any], shape: dict[str, Value]) -> str:
+    if "any" in entries:
+        return "any"
+    m = shape.get("M")
+    numbers = [k for k in entries if k.isdigit()]
+    if numbers and isinstance(m, int):
+        return min(numbers, key=lambda k: abs(int(k) - m))
+    bounds = [k for k in entries if k.startswith("M_LEQ_") and k[6:].isdigit()]
+    if bounds and isinstance(m, int):
+        holding = [k for k in bounds if int(k[6:]) >= m]
+        if holding:
+            return min(holding, key=lambda k: int(k[6:]))
+    return next(iter(entries))
+
+
+def _plain(name: str, config: dict[str, Any]) -> Config:
+    bad = {k: v for k, v in config.items() if isinstance(v, dict | list)}
+    if bad:
+        raise UsageError(f"the configuration file {name} gives {next(iter(bad))} a value that is no number or text.")
+    return dict(config)
+
+
+def restricted(probe: ProbeFile, kernel: str) -> ProbeFile:
+    """The probe file if it is about `kernel`, else an empty one."""
+    return probe if not probe.kernel or probe.kernel == kernel else replace(ProbeFile(), path="")

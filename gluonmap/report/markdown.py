@@ -1,0 +1,173 @@
+"""Writes a space map as GitHub Markdown, to be committed beside it: the same map gives the same bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import tabulate
+
+from gluonmap.model import Outcome, SpaceMap
+from gluonmap.report import words
+
+# tabulate pads by display width where wcwidth is installed and by length where not: the bytes must not depend on it.
+tabulate.WIDE_CHARS_MODE = False
+
+_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_[]~$|"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def render(space: SpaceMap) -> str:
+    """Return the report. No text of the map can end a table cell, open a tag or run as Markdown."""
+    blocks = [f"# {code(space.kernel)} on {text(words.target(space))}", *_header(space)]
+    blocks += _failed_baseline(space) if space.outcome != Outcome.PASS else _body(space)
+    blocks += _repeats(space)
+    return "\n\n".join(blocks) + "\n"
+
+
+def _body(space: SpaceMap) -> list[str]:
+    blocks = [f"**{text(words.sentence(space))}**"]
+    if space.stable is False:
+        blocks.append(f"**{text(words.UNSTABLE)}.**")
+    if space.knobs:
+        legend = " · ".join(f"{glyph} {word}" for glyph, word in words.legend(space))
+        blocks += [f"## Knobs ({words.count_line(space).partition(': ')[2]})", _knobs(space), legend]
+    if failures := words.failures(space):
+        blocks += ["## Why values fail", _failures(failures)]
+    if programs := words.programs(space):
+        blocks += [f"## Programs ({len(programs)} distinct)", _programs(programs)]
+    if space.literals:
+        blocks += ["## Layouts written as literals", _bullets(map(text, space.literals))]
+    return blocks + _rest(space)
+
+
+def _rest(space: SpaceMap) -> list[str]:
+    blocks = ["## Notes", _bullets(map(text, space.notes))] if space.notes else []
+    if warned := words.warnings(space):
+        blocks += ["## Passed with an error message", _bullets(f"{code(what)}: {code(why)}" for what, why in warned)]
+    if space.fixed:
+        blocks += ["## Fixed parameters", _reasons(space.fixed)]
+    if space.not_probed:
+        blocks += ["## Not probed", _reasons(space.not_probed)]
+    if unjudged := words.unjudged(space):
+        blocks += ["## No answer (never evidence about the kernel)", _failures(unjudged)]
+    if space.unanswered:
+        blocks.append(f"{words.plural(space.unanswered, 'planned candidate')} not asked: this map is incomplete.")
+    return blocks
+
+
+def _failed_baseline(space: SpaceMap) -> list[str]:
+    mark = words.baseline_mark(space)
+    blocks = [f"**{mark.glyph} {text(space.outcome)}: the baseline {words.failed_phrase(space)}.**"]
+    facts = [f"where: {code(words.place(space.file, space.line))}"] if space.line is not None else []
+    facts += [f"why: {code(line)}" for line in [words.first_line(space.reason)] if line]
+    blocks.append(_bullets([*facts, f"next: {words.NEXT_STEP}"]))
+    if len(space.reason.strip().splitlines()) > 1:
+        blocks.append(_fence(words.visible(line) for line in space.reason.strip().splitlines()))
+    return blocks + (["## Notes", _bullets(map(text, space.notes))] if space.notes else [])
+
+
+def _repeats(space: SpaceMap) -> list[str]:
+    blocks = ["## Repeat by hand", _fence([words.visible(space.repeat)], "sh")] if space.repeat else []
+    if commands := words.repeats(space):
+        lines = [line for what, command in commands for line in (f"# {what}", command)]
+        summary = f"<summary>Commands for the {words.plural(len(commands), 'value')} that did not pass</summary>"
+        blocks += [f"<details>\n{summary}", _fence(lines, "sh"), "</details>"]
+    return blocks
+
+
+# --- pieces ----------------------------------------------------------------------------------------------------------
+
+
+def code(raw: str) -> str:
+    """Return `raw` as code that shows literally, in a table too; empty text stays empty."""
+    shown = words.visible(raw).strip()
+    if not shown:
+        return ""
+    return f"<code>{shown.translate(_ENTITIES)}</code>" if re.search(r"[\\`|<>&]", shown) else f"`{shown}`"
+
+
+def text(raw: str) -> str:
+    """Return `raw` as running text that shows literally, in a table too."""
+    shown = words.visible(raw).strip()
+    shown = re.sub(r"(?<![^\W_])_|_(?![^\W_])|[\\`*\[\]~$|&<>]", lambda m: m[0].translate(_ENTITIES), shown)
+    return re.sub(r"^(?:([#+=-])|(\d+)([.)]))", lambda m: f"{m[2] or ''}\\{m[1] or m[3]}", shown)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> str:
+    """Return a table; the last `right` columns are figures."""
+    align = ["left"] * (len(heads) - right) + ["right"] * right
+    return tabulate.tabulate(list(rows), list(heads), tablefmt="github", disable_numparse=True, colalign=align)
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _reasons(reasons: dict[str, str]) -> str:
+    return _bullets(f"{', '.join(map(code, names.split(', ')))}: {text(why)}" for names, why in words.grouped(reasons))
+
+
+def _fence(lines: Iterable[str], language: str = "text") -> str:
+    body = "\n".join(lines)
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", body)), default=0))
+    return f"{fence}{language}\n{body}\n{fence}"
+
+
+# --- header and tables -----------------------------------------------------------------------------------------------
+
+
+def _header(space: SpaceMap) -> list[str]:
+    rows = [
+        ("kernel", code(f"{space.file}:{space.kernel}")),
+        ("target", text(f"{words.target(space)}, Triton {space.triton}")),
+        ("arguments", code(words.specialisation(space))),
+        ("launch", text(words.launch(space))),
+        ("baseline", code(words.settings(space.baseline))),
+    ]
+    if space.resources is not None:
+        rows.append(
+            ("resources", ", ".join(f"{f.head} {f.text}" for f in words.figures(space.target, space.resources)))
+        )
+    if space.outcome == Outcome.PASS:
+        rows.append(("program", text(words.identity(space))))
+    return [_bullets(f"{name}: {value}" for name, value in rows if value)]
+
+
+def _knobs(space: SpaceMap) -> str:
+    rows = []
+    for name, knob in words.ordered(space):
+        values = ", ".join(
+            " ≡ ".join(f"{code(token.text)} {token.mark.glyph} {text(token.note)}".strip() for token in chain)
+            for chain in words.chains(knob)
+        )
+        rows.append((code(name), str(knob.knob_class), code(words.label(knob.baseline)), values, text(knob.why)))
+    return _table(("knob", "class", "baseline", "values", "why"), rows)
+
+
+def _failures(rows: Sequence[words.Failure]) -> str:
+    heads = ("knob", "values", "outcome", "message", "line", "forbidden by")
+    return _table(
+        heads,
+        [
+            (
+                code(row.knob),
+                ", ".join(map(code, row.values)),
+                f"{row.mark.glyph} {text(row.how)}",
+                code(words.cut(row.message)),
+                code(row.where),
+                "<br>".join(map(text, row.because)),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _programs(rows: Sequence[words.ProgramRow]) -> str:
+    heads = words.figure_heads(rows)
+    table = []
+    for row in rows:
+        moves = [*(["**baseline**"] if row.baseline else []), *map(code, row.moves)]
+        found = [words.figure(row, head) for head in heads]
+        figures = [f"**{figure.text}**" if figure.alarm else figure.text for figure in found]
+        table.append((code(row.digest), "<br>".join(moves), "<br>".join(map(text, row.changes)), *figures))
+    return _table(("program", "reached by", "what changes", *heads), table, right=len(heads))

@@ -1,0 +1,294 @@
+"""Prints a space map for a person at a terminal, or into a file or a pipe: then plain and 80 columns wide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.box import Box
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from gluonmap.model import Outcome, SpaceMap
+from gluonmap.report import words
+
+WIDE = 110
+"""Columns from which on a table spreads what it stacks below."""
+
+NARROW = 80
+"""Columns below which names and figures are folded too, so that nothing is cut off."""
+
+RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+
+
+def render(space: SpaceMap, console: Console) -> None:
+    """Print one map. Colour and width are the console's; every mark can be read without colour."""
+    if console.is_terminal and not console.options.ascii_only:
+        _print(space, console)
+        return
+    with console.capture() as captured:
+        _print(space, console)
+    plain = "".join(line.rstrip() + "\n" for line in captured.get().split("\n")[:-1])
+    if console.options.ascii_only:
+        plain = plain.translate(_ASCII).encode("ascii", "backslashreplace").decode()
+    console.out(plain, end="", highlight=False)
+
+
+_ASCII = str.maketrans(
+    {"✓": "+", "⊘": "x", "✗": "X", "↑": "^", "∞": "~", "≠": "#", "–": "-", "·": ".", "●": "*", "○": "o", "Δ": "D"}
+    | {"⌂": "h", "≡": "=", "×": "x", "…": "..."}
+)
+
+
+def _print(space: SpaceMap, console: Console) -> None:
+    console.print(_header(space))
+    console.print()
+    if space.outcome != Outcome.PASS:
+        _print_failed_baseline(space, console)
+        return
+    console.print(Text(words.sentence(space), "bold"))
+    if space.stable is False:
+        console.print(Text(words.UNSTABLE + ".", "bold red"))
+    if space.knobs:
+        _section(console, f"Knobs ({words.count_line(space).partition(': ')[2]})", _knobs(space, console))
+        console.print(_Flow([Text(f"{glyph} {word}", "dim") for glyph, word in words.legend(space)], gap=3))
+    if failures := words.failures(space):
+        _section(console, "Why values fail", _failures(failures, console))
+    if programs := words.programs(space):
+        _section(console, f"Programs ({len(programs)} distinct)", *_programs(programs, console))
+    if space.literals:
+        _section(console, "Layouts written as literals", _bullets(space.literals))
+    _print_rest(space, console)
+    _print_repeats(space, console)
+
+
+def _print_failed_baseline(space: SpaceMap, console: Console) -> None:
+    mark = words.baseline_mark(space)
+    head = f"{mark.glyph} {words.visible(space.outcome)}: the baseline {words.failed_phrase(space)}."
+    console.print(Text(head, f"bold {mark.colour}"))
+    facts = [("where", words.place(space.file, space.line))] if space.line is not None else []
+    facts.append(("why", "\n".join(words.visible(line) for line in space.reason.splitlines()).strip()))
+    facts.append(("next", words.NEXT_STEP))
+    console.print(_facts(facts))
+    if space.notes:
+        _section(console, "Notes", _bullets(space.notes))
+    _print_repeats(space, console)
+
+
+def _print_rest(space: SpaceMap, console: Console) -> None:
+    if space.notes:
+        _section(console, "Notes", _bullets(space.notes))
+    if warned := words.warnings(space):
+        _section(console, "Passed with an error message", _bullets(f"{what}: {text}" for what, text in warned))
+    if space.fixed:
+        _section(console, "Fixed parameters", _bullets(": ".join(pair) for pair in words.grouped(space.fixed)))
+    if space.not_probed:
+        _section(console, "Not probed", _bullets(": ".join(pair) for pair in words.grouped(space.not_probed)))
+    if unjudged := words.unjudged(space):
+        _section(console, "No answer (never evidence about the kernel)", _failures(unjudged, console))
+    if space.unanswered:
+        text = f"{words.plural(space.unanswered, 'planned candidate')} not asked: this map is incomplete."
+        console.print()
+        console.print(Text(text, "yellow"))
+
+
+def _print_repeats(space: SpaceMap, console: Console) -> None:
+    commands = [("baseline", words.visible(space.repeat))] if space.repeat else []
+    commands += words.repeats(space)[:1]
+    if not commands:
+        return
+    _heading(console, "Repeat by hand")
+    for what, command in commands:
+        console.print(Text(f" {what}", "dim"))
+        console.print(Text(f"   {command}"), soft_wrap=True)
+
+
+# --- pieces ----------------------------------------------------------------------------------------------------------
+
+
+def _heading(console: Console, title: str) -> None:
+    console.print()
+    console.print(Text(title, "bold underline" if console.is_terminal else ""))
+
+
+def _section(console: Console, title: str, *body: RenderableType) -> None:
+    _heading(console, title)
+    for part in body:
+        console.print(part)
+
+
+def _bullets(lines: Iterable[str]) -> RenderableType:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column()
+    grid.add_column(overflow="fold")
+    for line in lines:
+        grid.add_row(Text(" -"), Text(words.visible(line)))
+    return grid
+
+
+def _facts(rows: Iterable[tuple[str, RenderableType]]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        if value:
+            grid.add_row(Text(name), Text(value) if isinstance(value, str) else value)
+    return grid
+
+
+def _table(console: Console, *columns: tuple[str, int]) -> Table:
+    """Return an empty table; a column's number is the width that it must not fall below (0: it may shrink)."""
+    table = Table(box=RULE, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
+    for head, width in columns:
+        table.add_column(Text(head), overflow="fold", min_width=width if width and console.width >= NARROW else None)
+    return table
+
+
+def _stack(*parts: RenderableType) -> RenderableType:
+    kept = [part for part in parts if part]
+    return kept[0] if len(kept) == 1 else Group(*kept)
+
+
+def _width(texts: Iterable[str], most: int = 24) -> int:
+    return min(most, max((Text(text).cell_len for text in texts), default=0))
+
+
+class _Flow:
+    """Pieces of text set one after the other, a line broken only between pieces."""
+
+    def __init__(self, pieces: Sequence[Text], gap: int) -> None:
+        self.pieces = pieces
+        self.gap = gap
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        widths = [piece.cell_len for piece in self.pieces] or [0]
+        longest = min(max(widths), options.max_width)
+        return Measurement(longest, min(sum(widths) + self.gap * (len(widths) - 1), options.max_width))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        line = Text(overflow="fold")
+        for piece in self.pieces:
+            if line and line.cell_len + self.gap + piece.cell_len > options.max_width:
+                yield line
+                line = Text(overflow="fold")
+            line.append(" " * self.gap if line else "").append_text(piece)
+        yield line
+
+
+# --- header ----------------------------------------------------------------------------------------------------------
+
+
+def _header(space: SpaceMap) -> Table:
+    rows: list[tuple[str, RenderableType]] = [
+        ("kernel", Text(f"{words.visible(space.file)}:{words.visible(space.kernel)}", "bold")),
+        ("target", f"{words.target(space)}, Triton {words.visible(space.triton)}"),
+        ("arguments", words.specialisation(space)),
+        ("launch", words.launch(space)),
+        ("baseline", words.settings(space.baseline)),
+    ]
+    if space.resources is not None:
+        rows.append(("resources", _figures(words.figures(space.target, space.resources))))
+    if space.outcome == Outcome.PASS:
+        rows.append(("program", Text(words.identity(space), "red" if space.stable is False else "")))
+    return _facts(rows)
+
+
+def _figures(figures: Iterable[words.Figure]) -> _Flow:
+    return _Flow([Text(f"{f.head} {f.text}", _alarm(f)) for f in figures], gap=3)
+
+
+def _alarm(figure: words.Figure) -> str:
+    return "bold red" if figure.alarm else ""
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _knobs(space: SpaceMap, console: Console) -> Table:
+    knobs, wide = words.ordered(space), console.width >= WIDE
+    names = [words.visible(name) for name, _ in knobs]
+    columns = [
+        ("knob", _width(names)),
+        ("class", 7),
+        ("baseline", _width([words.label(k.baseline) for _, k in knobs], 12)),
+    ]
+    table = _table(console, *columns, *([("values", 0), ("why", 0)] if wide else [("values, and why", 0)]))
+    for name, knob in knobs:
+        values = _Flow([_chain(chain) for chain in words.chains(knob)], gap=2)
+        why = Text(words.visible(knob.why), "dim" if not wide else "")
+        colour = words.CLASS_COLOURS[knob.knob_class]
+        cells = (Text(words.visible(name), "bold"), Text(knob.knob_class, colour), Text(words.label(knob.baseline)))
+        table.add_row(*cells, *((values, why) if wide else (_stack(values, why),)))
+    return table
+
+
+def _chain(chain: Sequence[words.Token]) -> Text:
+    text = Text()
+    for token in chain:
+        text.append(" ≡ " if text else "").append(token.text, "bold" if token.mark.glyph == "●" else "")
+        text.append(f" {token.mark.glyph}{token.note}", token.mark.colour)
+    return text
+
+
+def _failures(rows: Sequence[words.Failure], console: Console) -> Table:
+    knobs = _width(row.knob for row in rows)
+    wide = console.width >= WIDE
+    if wide:
+        table = _table(
+            console, ("knob", knobs), ("values", 0), ("outcome", 12), ("message", 0), ("line, and what forbids it", 0)
+        )
+    else:
+        table = _table(console, ("knob, values", knobs), ("outcome", 14), ("message, line, and what forbids it", 0))
+    for row in rows:
+        knob = Text(row.knob, "bold")
+        values = Text(", ".join(row.values))
+        outcome = Text(f"{row.mark.glyph} {row.outcome}", row.mark.colour)
+        how = _stack(outcome, Text(row.kind), Text(f"({row.stage})" if row.stage else "", "dim"))
+        message = Text(words.cut(row.message))
+        forbidden = (Text(row.where, "bold"), *(Text(text) for text in row.because))
+        if wide:
+            table.add_row(knob, values, how, message, _stack(*forbidden) if any(forbidden) else "")
+        else:
+            table.add_row(_stack(knob, values), how, _stack(message, *forbidden) if message or any(forbidden) else "")
+    return table
+
+
+def _programs(rows: Sequence[words.ProgramRow], console: Console) -> list[RenderableType]:
+    heads = words.figure_heads(rows)
+    found = [[words.figure(row, head) for head in heads] for row in rows]
+    differs = [len({figures[i].text for figures in found}) > 1 for i in range(len(heads))]
+    shown = [[figure for figure, differ in zip(figures, differs, strict=True) if differ] for figures in found]
+    same = [f"{figure.head} {figure.text}" for figure, differ in zip(found[0], differs, strict=True) if not differ]
+    table = _spread_programs(rows, shown, console)
+    if table.__rich_measure__(console, console.options.update_width(1000)).minimum > console.width:
+        table = _stacked_programs(rows, shown, console)
+    return [table, *([Text(f"The same in all: {', '.join(same)}", "dim")] if same and len(rows) > 1 else [])]
+
+
+def _spread_programs(
+    rows: Sequence[words.ProgramRow], shown: Sequence[Sequence[words.Figure]], console: Console
+) -> Table:
+    moves = _width((move for row in rows for move in row.moves), 32)
+    table = _table(console, ("program", 8), ("reached by", moves), ("what changes", 12))
+    for column in zip(*shown, strict=True):
+        width = _width(text for figure in column for text in (figure.head, figure.text))
+        table.add_column(Text(column[0].head), justify="right", min_width=width)
+    for row, figures in zip(rows, shown, strict=True):
+        reached = _stack(Text("baseline" if row.baseline else "", "bold"), *map(Text, row.moves))
+        changes = _stack(*map(Text, row.changes)) if row.changes else ""
+        table.add_row(row.digest, reached, changes, *(Text(f.text, _alarm(f)) for f in figures))
+    return table
+
+
+def _stacked_programs(
+    rows: Sequence[words.ProgramRow], shown: Sequence[Sequence[words.Figure]], console: Console
+) -> Table:
+    table = _table(console, ("program", 8), ("reached by", 0), ("what changes", 0))
+    for index, (row, figures) in enumerate(zip(rows, shown, strict=True)):
+        reached = _stack(Text("baseline" if row.baseline else "", "bold"), *map(Text, row.moves))
+        new = [f for f, first in zip(figures, shown[0], strict=True) if index == 0 or f.text != first.text]
+        changes: list[RenderableType] = [Text(change) for change in row.changes]
+        changes += [_figures(new)] if new else []
+        table.add_row(row.digest, reached, _stack(*changes) if changes else "")
+    return table

@@ -1,0 +1,382 @@
+"""One knob at a time: the candidates to ask, and the map that their answers fold into. No I/O, no clock."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gluonmap import expression, layouts, source
+from gluonmap.describe import Description
+from gluonmap.errors import UsageError
+from gluonmap.journal import key_of
+from gluonmap.model import (
+    Answer,
+    Candidate,
+    Config,
+    Effect,
+    Fault,
+    FunctionSource,
+    Inspection,
+    KnobClass,
+    KnobKind,
+    KnobMap,
+    LiteralRule,
+    Location,
+    Outcome,
+    Program,
+    Recipe,
+    SpaceMap,
+    Value,
+    ValueMap,
+    Verdict,
+)
+
+Lines = Callable[[Location], int | None]
+"""Today's line in the file of a place in a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a map says about itself and that no answer tells."""
+
+    file: str
+    """As the user names it."""
+    triton: str
+    stubs: tuple[str, ...]
+    map_path: str
+    """Where the map is stored, for the commands that repeat a candidate."""
+
+
+def singles(description: Description) -> dict[tuple[str, int], Candidate]:
+    """The candidates of all moves of one knob: (knob, place in its domain) -> candidate, without the baseline's own."""
+    return {
+        (name, place): description.candidate({name: value})
+        for name, knob in description.knobs.items()
+        for place, value in enumerate(knob.domain)
+        if not same(value, knob.baseline)
+    }
+
+
+def same(one: Value, other: Value) -> bool:
+    """Equal values of one kind: True is not 1."""
+    return type(one) is type(other) and one == other
+
+
+def fold(
+    description: Description,
+    inspection: Inspection,
+    identity: Identity,
+    answers: Mapping[str, Answer],
+    stable: bool | None,
+    lines: Lines,
+) -> SpaceMap:
+    """The map that the answers (by candidate key) give. The baseline must have been answered."""
+    return _Fold(description, inspection, identity, answers, stable, lines).map()
+
+
+class _Fold:
+    def __init__(
+        self,
+        description: Description,
+        inspection: Inspection,
+        identity: Identity,
+        answers: Mapping[str, Answer],
+        stable: bool | None,
+        lines: Lines,
+    ) -> None:
+        self.description, self.inspection, self.identity = description, inspection, identity
+        self.answers, self.stable, self.lines = answers, stable, lines
+        self.functions: Sequence[FunctionSource] = inspection.functions
+        self.baseline = description.candidate({})
+        self.base_answer = answers[key_of(self.baseline)]
+        self.rules = layouts.literal_rules(inspection.functions, inspection.parameters, description.target.warp_size)
+        self.missing = 0
+
+    def map(self) -> SpaceMap:
+        base = self.base_answer
+        passed = isinstance(base, Verdict) and base.outcome is Outcome.PASS
+        knobs = {name: self._knob(name) for name in self.description.knobs} if passed else {}
+        verdict = base if isinstance(base, Verdict) else None
+        reason = verdict.reason if verdict else None
+        description = self.description
+        return SpaceMap(
+            kernel=self.inspection.kernel,
+            file=self.identity.file,
+            target=description.target.name,
+            triton=self.identity.triton,
+            specialisation=description.specialisation(),
+            baseline=description.baseline,
+            knobs=knobs,
+            recipe=Recipe(
+                description.args, description.fixed, description.derive, description.grid, self.identity.stubs
+            ),
+            shape=description.shape,
+            grid=self.baseline.grid,
+            outcome=verdict.outcome.value if verdict else "unknown",
+            stable=self.stable,
+            resources=verdict.resources if verdict else None,
+            digest=verdict.program.digest if verdict and verdict.program else "",
+            stage=reason.phase if reason else "",
+            kind=reason.kind if reason else "",
+            exit_status=None if passed or not verdict else verdict.exit_status,
+            reason=reason.text if reason else base.text if isinstance(base, Fault) else "",
+            line=self._line(reason.location) if reason else None,
+            because=() if passed else self._because({}),
+            next_step="" if passed else self._next_step(),
+            warnings=verdict.warnings if verdict else (),
+            fixed=self._fixed(),
+            not_probed=description.not_probed,
+            literals=self._rule_texts(self.rules),
+            notes=self._notes(),
+            unanswered=self.missing,
+            repeat=self._repeat({}),
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = list(self.description.notes)
+        if self.stable is False:
+            notes.insert(
+                0,
+                "the baseline gives another program under another hash seed: this kernel's code is unstable, "
+                "so no value can be called inert or live",
+            )
+        return tuple(notes)
+
+    def _next_step(self) -> str:
+        base = self.base_answer
+        if isinstance(base, Verdict) and base.outcome is Outcome.HUNG:
+            return "give it more time with --deadline, or start from a smaller tile with --set NAME=VALUE"
+        return "start from a configuration that compiles (--set NAME=VALUE, --config FILE.json, or the probe file)"
+
+    def _fixed(self) -> dict[str, str]:
+        fixed = dict(self.description.why_fixed)
+        for name in self.description.derive:
+            if name in self.description.parameters and self.description.parameters[name].constexpr:
+                fixed[name] = f"derived: {self.description.derive[name]}"
+        for name, parameter in self.description.parameters.items():
+            if parameter.heuristic:
+                fixed[name] = "computed by @triton.heuristics"
+        return {n: w if w else "set, not turned" for n, w in fixed.items()}
+
+    # -- one knob ------------------------------------------------------------------------------------------------
+
+    def _knob(self, name: str) -> KnobMap:
+        knob = self.description.knobs[name]
+        values = tuple(self._value(name, value) for value in knob.domain)
+        moved = [v for v in values if v.effect is not Effect.BASELINE]
+        knob_class = classify(moved)
+        return KnobMap(
+            knob_class=knob_class,
+            kind=knob.kind,
+            baseline=knob.baseline,
+            why=self._why(name, knob.kind, knob_class, moved),
+            values=values,
+            equivalent=self._equivalent(name, values),
+            line=self._declared(name),
+        )
+
+    def _value(self, name: str, value: Value) -> ValueMap:
+        moves: Config = {name: value}
+        candidate = self.description.candidate(moves)
+        is_baseline = same(value, self.description.knobs[name].baseline)
+        answer = self.base_answer if is_baseline else self.answers.get(key_of(candidate))
+        repeat = self._repeat({} if is_baseline else moves)
+        if answer is None:
+            self.missing += 1
+            return ValueMap(value, "unknown", Effect.UNKNOWN, reason="not asked", repeat=repeat)
+        if isinstance(answer, Fault):
+            return ValueMap(
+                value, "unknown", Effect.UNKNOWN, reason=answer.text, exit_status=answer.exit_status, repeat=repeat
+            )
+        reason = answer.reason
+        effect, detail = (Effect.BASELINE, "") if is_baseline else self._effect(candidate, answer)
+        return ValueMap(
+            value=value,
+            outcome=answer.outcome.value,
+            effect=effect,
+            reason=reason.text if reason else "",
+            line=self._line(reason.location) if reason else None,
+            file=reason.location.file if reason and reason.location else "",
+            stage=reason.phase if reason else "",
+            kind=reason.kind if reason else "",
+            exit_status=answer.exit_status,
+            digest=answer.program.digest if answer.program else "",
+            code=answer.program.code if answer.program else "",
+            detail=detail,
+            because=self._because(moves) if effect is Effect.ABORTING else (),
+            resources=answer.resources,
+            warnings=answer.warnings,
+            repeat=repeat,
+        )
+
+    def _effect(self, candidate: Candidate, verdict: Verdict) -> tuple[Effect, str]:
+        """What a move does, and what differs."""
+        if verdict.outcome is not Outcome.PASS:
+            return Effect.ABORTING, ""
+        base = self.base_answer
+        assert isinstance(base, Verdict) and base.program and verdict.program
+        if self.stable is False:
+            return Effect.UNKNOWN, "unstable code"
+        if verdict.program.digest != base.program.digest:
+            return Effect.LIVE, _difference(base.program, verdict.program)
+        if candidate.grid != self.baseline.grid:
+            return Effect.LIVE_HOST, "grid"
+        if candidate.args != self.baseline.args:
+            return Effect.LIVE_HOST, "arguments"
+        return Effect.INERT, ""
+
+    def _equivalent(self, name: str, values: Sequence[ValueMap]) -> tuple[tuple[Value, ...], ...]:
+        """Values whose programs, grids and arguments are equal; unstable code proves nothing."""
+        if self.stable is False:
+            return ()
+        groups: dict[object, list[Value]] = {}
+        for value in values:
+            if value.outcome == Outcome.PASS and value.digest:
+                candidate = self.description.candidate({name: value.value})
+                groups.setdefault((value.digest, candidate.grid, repr(candidate.args)), []).append(value.value)
+        return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+    def _why(self, name: str, kind: KnobKind, knob_class: KnobClass, moved: Sequence[ValueMap]) -> str:
+        """One sentence: why the knob is of its class."""
+        match knob_class:
+            case KnobClass.INERT:
+                return self._why_inert(name, kind)
+            case KnobClass.PINNED | KnobClass.BOUNDED:
+                failing = [v for v in moved if v.effect is Effect.ABORTING]
+                because = list(dict.fromkeys(b for v in failing for b in v.because))
+                said = because[0] if because else failing[0].reason
+                place = "" if because or failing[0].line is None else f" (line {failing[0].line})"
+                left = [v for v in moved if v.effect in (Effect.LIVE, Effect.LIVE_HOST, Effect.INERT)]
+                rest = f"; the {len(left)} that pass: {_effects(left)}" if left else ""
+                return f"{said}{place}{rest}"
+            case KnobClass.LIVE:
+                return f"changes {_listed(sorted({v.detail for v in moved if v.detail}))}"
+            case KnobClass.UNKNOWN:
+                return "no answer tells"
+
+    def _why_inert(self, name: str, kind: KnobKind) -> str:
+        same_program = "identical program" if self.description.grid else "identical program (no grid was given)"
+        reads = source.reads(self.functions, name) if kind is not KnobKind.OPTION else ()
+        literals = [rule for rule in self.rules if rule.knobs == (name,) and rule.expression == "True"]
+        literal = f"; {self._rule_texts(literals)[0]}" if literals else ""
+        declared = self._declared(name)
+        place = f" (line {declared})" if declared else ""
+        match kind:
+            case KnobKind.OPTION:
+                return f"option ignored by the back end: {same_program}{literal}"
+            case KnobKind.CONSTEXPR_AND_OPTION if not reads:
+                return f"declared, never read{place}, and ignored as an option: {same_program}{literal}"
+            case KnobKind.CONSTEXPR if not reads:
+                return f"declared, never read{place}: {same_program}"
+            case KnobKind.HOST:
+                return f"changes neither program nor launch: {same_program}"
+            case _:
+                line = self._line(reads[0]) if reads else None
+                return f"read by the front end{f' (line {line})' if line else ''}, {same_program}{literal}"
+
+    # -- places --------------------------------------------------------------------------------------------------
+
+    def _because(self, moves: Config) -> tuple[str, ...]:
+        """The literals of the source that the configuration violates."""
+        names = self.description.names(moves)
+        names.setdefault("num_warps", self.inspection.options.get("num_warps", 4))
+        return self._rule_texts([r for r in self.rules if _violates(r, names)])
+
+    def _rule_texts(self, rules: Sequence[LiteralRule]) -> tuple[str, ...]:
+        """Each demand once, with all the lines that make it."""
+        lines: dict[str, list[str]] = {}
+        for rule in rules:
+            line = self._line(rule.location)
+            lines.setdefault(rule.text, []).extend([str(line)] if line else [])
+        return tuple(f"{text} ({_lines(found)})" if found else text for text, found in lines.items())
+
+    def _line(self, location: Location | None) -> int | None:
+        return self.lines(location) if location else None
+
+    def _declared(self, name: str) -> int | None:
+        """Line of the file where the parameter is declared."""
+        if name not in self.description.parameters:
+            return None
+        kernel = self.functions[0]
+        definition = source.definition(kernel.source)
+        if definition is None:
+            return None
+        arguments = [*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs]
+        declared = next((a for a in arguments if a.arg == name), None)
+        return None if declared is None else self._line(source.place(kernel, declared))
+
+    def _repeat(self, moves: Config) -> str:
+        settings = "".join(f" {quoted(n, v)}" for n, v in moves.items())
+        return f"gluonmap repeat {self.identity.map_path}{settings}"
+
+
+def classify(moved: Sequence[ValueMap]) -> KnobClass:
+    """The class of a knob from the effects of its values other than the baseline."""
+    effects = [v.effect for v in moved if v.effect is not Effect.UNKNOWN]
+    if not effects:
+        return KnobClass.UNKNOWN
+    if all(e is Effect.ABORTING for e in effects):
+        return KnobClass.PINNED if len(effects) == len(moved) else KnobClass.BOUNDED
+    if any(e is Effect.ABORTING for e in effects):
+        return KnobClass.BOUNDED
+    if any(e in (Effect.LIVE, Effect.LIVE_HOST) for e in effects):
+        return KnobClass.LIVE
+    return KnobClass.INERT if len(effects) == len(moved) else KnobClass.UNKNOWN
+
+
+def quoted(name: str, value: Value) -> str:
+    """`NAME=VALUE` for a shell and for `--set`, which reads Python literals."""
+    text = f"{name}={value!r}" if isinstance(value, str) and _reads_as_other(value) else f"{name}={value}"
+    return text if all(c.isalnum() or c in "_=.-+*:/," for c in text) else "'" + text.replace("'", "'\\''") + "'"
+
+
+def _reads_as_other(text: str) -> bool:
+    """True where the bare text would be read as a number, None, or nothing."""
+    try:
+        return not isinstance(ast.literal_eval(text), str)
+    except (ValueError, SyntaxError):
+        return text == ""
+
+
+def _violates(rule: LiteralRule, names: Mapping[str, Value]) -> bool:
+    try:
+        return not expression.evaluate(rule.expression, names)
+    except UsageError:
+        return False  # the rule speaks of something that this configuration does not have
+
+
+def _difference(base: Program, other: Program) -> str:
+    return "instructions" if base.code != other.code else "the kernel descriptor (registers, shared memory) only"
+
+
+def _lines(numbers: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(numbers))
+    return f"line{'s' if len(unique) > 1 else ''} {', '.join(unique)}"
+
+
+def _effects(values: Sequence[ValueMap]) -> str:
+    return _listed(list(dict.fromkeys(v.effect.value for v in values)))
+
+
+def _listed(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + f" and {items[-1]}" if items else "the program"
+
+
+def current_lines(inspection: Inspection, paths: Mapping[str, Path]) -> Lines:
+    """Places of functions as lines of their files today; files that are gone keep the lines of the inspection."""
+    texts = {name: path.read_text(errors="replace") for name, path in paths.items() if path.is_file()}
+    functions = {(f.name, f.file): f for f in inspection.functions}
+
+    def line(location: Location) -> int | None:
+        if location.file in texts:
+            found = source.absolute_line(texts[location.file], location)
+            if found is not None:
+                return found
+        function = functions.get((location.function, location.file))
+        if function is None:
+            return None
+        return function.first_line + source.physical_line(function.source, location.line) - 1
+
+    return line

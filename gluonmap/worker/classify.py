@@ -1,0 +1,82 @@
+"""From an exception of the kernel's file, the front end or a compiler pass to an exit status and a reason."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from gluonmap import exitcode
+from gluonmap.model import Reason
+from gluonmap.worker import reach
+from gluonmap.worker.progress import Slot
+from gluonmap.worker.protocol import Evidence
+
+_REPR = re.compile(r"^(\w+)\((['\"])(.*)\2,?\)$", re.DOTALL)
+
+
+def classify(error: BaseException, slot: Slot, jit: Any = None) -> Evidence:
+    """Evidence of a rejection. The phase that the slot notes decides whose rejection it is."""
+    progress = slot.read()
+    if isinstance(error, MemoryError):
+        text = "the compiler ran out of host memory (its limit, not the GPU's)"
+        return Evidence(exitcode.NO_RESOURCES, reason=Reason("host memory", text, progress.phase))
+    inner = innermost(error)
+    front = progress.phase in ("", "import", "front end")
+    status = exitcode.REJECTED_FRONT_END if front else exitcode.REJECTED_BACK_END
+    reason = Reason(_kind(error, inner), message(inner), progress.phase)
+    file, function, line = _place(inner, jit)
+    return Evidence(status, reason=reason, file=file, function=function, line=line)
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The error at the bottom of a chain of causes: a CompilationError in a helper names the helper's line."""
+    for _ in range(64):
+        if error.__cause__ is None:
+            break
+        error = error.__cause__
+    return error
+
+
+def message(error: BaseException) -> str:
+    """The first telling line of an error's message, without the source excerpt that Triton puts before it."""
+    text = getattr(error, "error_message", None) or ("" if hasattr(error, "node") else str(error))
+    if match := _REPR.match(text.strip()):
+        text = f"{match[1]}: {_unquoted(match[2] + match[3] + match[2])}"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(ast.literal_eval(text))
+    except (ValueError, SyntaxError):
+        return text[1:-1]
+
+
+def _kind(error: BaseException, inner: BaseException) -> str:
+    """The class that Triton raised; of a bare CompilationError the class that it wraps."""
+    return type(inner if type(error).__name__ == "CompilationError" else error).__name__
+
+
+def _place(error: BaseException, jit: Any) -> tuple[str, str, int]:
+    """File, function and line that a CompilationError points at, or that a SyntaxError names."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return error.filename, "", error.lineno or 0
+    node, source = getattr(error, "node", None), getattr(error, "src", None)
+    if jit is None or source is None or node is None or not hasattr(node, "lineno"):
+        return "", "", 0
+    for function in reach.closure(jit):
+        if function.src == source:
+            return function.fn.__code__.co_filename, function.fn.__name__, _first_line(function) + node.lineno - 1
+    return "", "", 0
+
+
+def _first_line(jit: Any) -> int:
+    """Line of the file at which Triton's source of a function begins: its `def`, after the decorators."""
+    return int(jit.starting_line_number + _lines_before_def(jit))
+
+
+def _lines_before_def(jit: Any) -> int:
+    lines = jit.raw_src if isinstance(jit.raw_src, list) else jit.raw_src.splitlines()
+    return next((i for i, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)

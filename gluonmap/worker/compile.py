@@ -1,0 +1,143 @@
+"""Compile one candidate in this process, stage by stage, and say what came out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gluonmap import exitcode, targets
+from gluonmap.model import Candidate, Program, Proof, Reason, Resources
+from gluonmap.worker import arguments, fingerprint
+from gluonmap.worker.load import Kernel
+from gluonmap.worker.progress import Slot
+from gluonmap.worker.protocol import Evidence
+
+BINARY = {"hip": "hsaco", "cuda": "cubin"}
+PYTHON_VALUE = "py:"
+"""A configuration's value that begins so is an expression over the kernel's module (a layout, a dtype)."""
+
+
+class Enough(BaseException):
+    """Raised out of Triton's compile when the answer is known before machine code; carries it.
+
+    A BaseException, because a front end that catches Exception must not swallow it.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+
+
+class KnownProgram(msgspec.Struct, frozen=True):
+    """What is stored per hash of LLVM IR: the program that it became."""
+
+    program: Program
+    resources: Resources
+
+
+def compile_candidate(
+    kernel: Kernel, candidate: Candidate, target: targets.Target, slot: Slot, known_ir: str = ""
+) -> Evidence:
+    """Evidence of a compile that came to an end. Exceptions of the front end and the passes go through."""
+    watch = _Watch(target, candidate.proof, slot, known_ir)
+    positional, keywords = bind(kernel, candidate, target)
+    slot.phase("front end")
+    started = time.perf_counter()
+    try:
+        with watch:
+            compiled = kernel.jit.warmup(*positional, grid=candidate.grid or (1,), **keywords)
+    except Enough as enough:
+        return msgspec.structs.replace(enough.evidence, compile_seconds=time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    binary = compiled.asm[BINARY[target.backend]]
+    program, used = fingerprint.fingerprint(binary, compiled.metadata, watch.ir, target)
+    if over := targets.over_budget(target, used):
+        return Evidence(exitcode.NO_RESOURCES, seconds, Reason("budget", over), resources=used)
+    return Evidence(exitcode.PASS, seconds, program=program, resources=used)
+
+
+def bind(kernel: Kernel, candidate: Candidate, target: targets.Target) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments of the launch: positional ones up to the first parameter that is an option too, then keywords.
+
+    A parameter that bears an option's name must arrive as keyword: the compiler's options are read from there.
+    """
+    given: dict[str, Any] = {n: arguments.make(v, target.backend) for n, v in candidate.args.items()}
+    given |= {n: value_of(v, kernel) for n, v in candidate.config.items()}
+    for values in kernel.heuristics:
+        for name, function in values.items():
+            given[name] = function(dict(given))
+    options = set(option_names(target))
+    names = list(kernel.jit.arg_names)
+    first = next((i for i, n in enumerate(names) if n in options or n not in given), len(names))
+    positional = [given.pop(n) for n in names[:first]]
+    return positional, given
+
+
+def value_of(value: Any, kernel: Kernel) -> Any:
+    """A configuration's value as the kernel gets it."""
+    if isinstance(value, str) and value.startswith(PYTHON_VALUE):
+        return eval(value[len(PYTHON_VALUE) :], dict(vars(kernel.module)))  # the user's own probe, in a child
+    return value
+
+
+def option_names(target: targets.Target) -> dict[str, Any]:
+    """The back end's options and their defaults, as the installed Triton declares them."""
+    import dataclasses
+
+    if target.backend == "hip":
+        from triton.backends.amd.compiler import HIPOptions as Options
+    else:
+        from triton.backends.nvidia.compiler import CUDAOptions as Options
+    return {f.name: f.default for f in dataclasses.fields(Options)}
+
+
+class _Watch:
+    """Follows Triton's compile stage by stage, and stops it once nothing more can be learnt."""
+
+    def __init__(self, target: targets.Target, proof: Proof, slot: Slot, known_ir: str) -> None:
+        self.target, self.proof, self.slot = target, proof, slot
+        self.known_ir = Path(known_ir) if known_ir else None
+        self.ir = ""
+
+    def __enter__(self) -> _Watch:
+        from triton.backends import backends
+
+        self._backend: Any = backends["amd" if self.target.backend == "hip" else "nvidia"].compiler
+        self._add_stages = self._backend.add_stages
+        watch, original = self, self._add_stages
+
+        def add_stages(backend: Any, stages: dict[str, Any], options: Any, *rest: Any) -> None:
+            original(backend, stages, options, *rest)
+            for name, stage in list(stages.items()):
+                stages[name] = watch._noted(name, stage, options)
+
+        self._backend.add_stages = add_stages
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._backend.add_stages = self._add_stages
+
+    def _noted(self, name: str, stage: Any, options: Any) -> Any:
+        def run(module: Any, metadata: Any) -> Any:
+            self.slot.phase(name)
+            result = stage(module, metadata)
+            if name == "llir":
+                self._look(result, metadata, options)
+            return result
+
+        return run
+
+    def _look(self, ir: Any, metadata: Any, options: Any) -> None:
+        """LLVM IR is written: is it over a budget already, or known?"""
+        used = fingerprint.launch_resources(metadata, self.target)
+        if over := targets.over_budget(self.target, used):
+            raise Enough(Evidence(exitcode.NO_RESOURCES, reason=Reason("budget", over, "llir"), resources=used))
+        self.ir = fingerprint.ir_hash(str(ir), options)
+        if self.proof is Proof.IR and self.known_ir:
+            stored = self.known_ir / self.ir
+            if stored.is_file():
+                known = msgspec.json.decode(stored.read_bytes(), type=KnownProgram)
+                program = msgspec.structs.replace(known.program, ir=self.ir, proof=Proof.IR)
+                raise Enough(Evidence(exitcode.PASS, program=program, resources=known.resources))

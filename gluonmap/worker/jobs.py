@@ -1,0 +1,180 @@
+"""What a child does: inspect a kernel file, compile a candidate, or look for a device."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gluonmap import exitcode, source, targets
+from gluonmap.model import Config, Inspection, Parameter, Reason, SourceFile, Value
+from gluonmap.worker import compile, load, preload, progress, reach
+from gluonmap.worker.classify import classify
+from gluonmap.worker.protocol import EVIDENCE_FILE, STDERR_FILE, STDOUT_FILE, Evidence, Job
+
+_PLAIN = (int, float, str, bool, type(None))
+
+_loaded: tuple[str, str, load.Kernel] | None = None
+"""What a warm server imported before it forked this child: target, file, kernel."""
+
+
+def carry_out(job: Job, slot: progress.Slot) -> Evidence:
+    """Do the job in this process. Only what the code under test does to the process itself goes through."""
+    target = targets.find(job.target)
+    if job.kind == "device":
+        return Evidence(exitcode.PASS, device=_device())
+    assert job.file is not None
+    kernel: load.Kernel | None = None
+    try:
+        if job.kind == "inspect":
+            return _inspect(job, target, slot)
+        kernel = _kernel(job, target, slot)
+        progress.follow_front_end(slot)
+        assert job.candidate is not None
+        return compile.compile_candidate(kernel, job.candidate, target, slot, job.known_ir)
+    except load.KernelNotFound as missing:
+        return Evidence(
+            exitcode.REJECTED_FRONT_END, reason=Reason("KernelNotFound", "\n".join(missing.names), "import")
+        )
+    except Exception as error:
+        traceback.print_exc()
+        return classify(error, slot, kernel.jit if kernel else None)
+
+
+def write_evidence(folder: str, evidence: Evidence) -> None:
+    """Put the evidence in place by rename: it is there whole or not at all."""
+    sys.stdout.flush() if not getattr(sys.stdout, "closed", True) else None
+    path = Path(folder) / EVIDENCE_FILE
+    path.with_suffix(".part").write_bytes(msgspec.json.encode(evidence))
+    path.with_suffix(".part").rename(path)
+
+
+def warm_up(job: Job) -> None:
+    """Import the kernel and compile the job's candidate here, then forget the result: the children's front end
+    finds every reachable function parsed and hashed."""
+    global _loaded
+    target = targets.find(job.target)
+    slot = progress.Slot()
+    kernel = _kernel(job, target, slot)
+    assert job.file and job.candidate
+    compile.compile_candidate(kernel, job.candidate, target, slot)
+    kernel.jit.device_caches.clear()
+    _loaded = (job.target, job.file.path, kernel)
+
+
+def _kernel(job: Job, target: targets.Target, slot: progress.Slot) -> load.Kernel:
+    assert job.file is not None
+    if _loaded and _loaded[:2] == (job.target, job.file.path):
+        return _loaded[2]
+    slot.phase("import")
+    preload.pretend(target)
+    module, _ = load.load_module(job.file)
+    return load.find_kernel(module, job.file.kernel)
+
+
+def _device() -> str:
+    """Name of the target of this machine's GPU; "" where Triton finds none."""
+    from triton.backends import backends
+
+    for backend in backends.values():
+        try:
+            if backend.driver.is_active():
+                gpu = backend.driver().get_current_target()
+                return f"sm_{gpu.arch}" if gpu.backend == "cuda" else str(gpu.arch).split(":")[0]
+        except Exception:
+            traceback.print_exc()
+    return ""
+
+
+def _inspect(job: Job, target: targets.Target, slot: progress.Slot) -> Evidence:
+    assert job.file is not None
+    before = set(sys.modules)
+    threads = threading.active_count()
+    slot.phase("import")
+    preload.pretend(target)
+    module, notes = load.load_module(job.file)
+    quiet = threading.active_count() == threads and not _children() and not _has_spoken()
+    slot.phase("inspect")
+    kernel = load.find_kernel(module, job.file.kernel)
+    functions = reach.sources(kernel.jit)
+    kernels = load.kernels_in(module)
+    inspection = Inspection(
+        kernel=kernel.name,
+        kernels=tuple(dict.fromkeys(k.name for k in kernels.values())),
+        entries=tuple(k.name for k in load.entries(kernels)),
+        gluon=bool(kernel.jit.is_gluon()),
+        parameters=tuple(_parameters(kernel)),
+        functions=functions,
+        files=_files(before, {f.fn.__code__.co_filename for f in reach.closure(kernel.jit)}),
+        autotune=tuple(_plain_config(c) for c in kernel.configs),
+        quiet=quiet,
+        notes=tuple(notes),
+        options={n: v if isinstance(v, _PLAIN) else None for n, v in compile.option_names(target).items()},
+    )
+    return Evidence(exitcode.PASS, inspection=inspection)
+
+
+def _plain_config(config: dict[str, Any]) -> Config:
+    return {n: v if isinstance(v, _PLAIN) else str(v) for n, v in config.items()}
+
+
+def _parameters(kernel: load.Kernel) -> list[Parameter]:
+    import inspect
+
+    heuristic = {name for values in kernel.heuristics for name in values}
+    found = []
+    for parameter in kernel.jit.params:
+        default = kernel.jit.signature.parameters[parameter.name].default
+        default = getattr(default, "value", default)  # a constexpr
+        has_default = default is not inspect.Parameter.empty
+        found.append(
+            Parameter(
+                name=parameter.name,
+                constexpr=bool(parameter.is_constexpr),
+                default=_spelled(default) if has_default else None,
+                has_default=has_default,
+                annotation=str(parameter.annotation or ""),
+                heuristic=parameter.name in heuristic,
+            )
+        )
+    return found
+
+
+def _spelled(value: Any) -> Value:
+    return value if isinstance(value, _PLAIN) else f"{compile.PYTHON_VALUE}{value!r}"
+
+
+def _files(before: set[str], reached: set[str]) -> tuple[SourceFile, ...]:
+    """Every source file that the import read outside of installed packages, and those of the reached functions."""
+    paths = set(reached)
+    for name in set(sys.modules) - before:
+        path = getattr(sys.modules[name], "__file__", None)
+        if path and path.endswith(".py") and not _installed(path):
+            paths.add(path)
+    triton_folder = str(Path(sys.modules["triton"].__file__ or "").parent)
+    kept = sorted(p for p in paths if not p.startswith((triton_folder, sys.base_prefix)) and Path(p).is_file())
+    return tuple(SourceFile(p, source.tree_hash(Path(p).read_text(errors="replace"))) for p in kept)
+
+
+def _installed(path: str) -> bool:
+    return "site-packages" in path or "dist-packages" in path or path.startswith(sys.base_prefix)
+
+
+def _children() -> bool:
+    try:
+        return bool(Path("/proc/thread-self/children").read_text().split())
+    except OSError:
+        return False
+
+
+def _has_spoken() -> bool:
+    """True where the import wrote to stdout or stderr (files of this child's folder)."""
+    folder = Path(os.environ["TMPDIR"])
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    return any((folder / n).is_file() and (folder / n).stat().st_size > 0 for n in (STDOUT_FILE, STDERR_FILE))

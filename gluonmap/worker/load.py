@@ -1,0 +1,139 @@
+"""Import a kernel file, find the kernel in it, and take its decorators apart."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from gluonmap.worker import stubs
+from gluonmap.worker.protocol import KernelFile
+
+
+class Kernel(msgspec.Struct, frozen=True):
+    """A kernel without its decorators."""
+
+    name: str
+    module: Any
+    jit: Any
+    """Triton's `JITFunction`."""
+    heuristics: tuple[dict[str, Callable[[dict[str, Any]], Any]], ...]
+    """Of each `@triton.heuristics`, outermost first: the order in which Triton runs them."""
+    configs: tuple[dict[str, Any], ...]
+    """Of `@triton.autotune`: each configuration with its options."""
+
+
+class KernelNotFound(Exception):
+    """No kernel of the asked name. `names`: those that the file has."""
+
+    def __init__(self, asked: str, names: list[str]) -> None:
+        super().__init__(asked)
+        self.asked, self.names = asked, names
+
+
+def package_root(path: Path) -> Path:
+    """The folder to import from: the parent of the topmost package that holds `path`, or its own folder.
+
+    Namespace packages in between (a folder without `__init__.py` below one that has it) are stepped over.
+    """
+    root = path.parent
+    for parent in path.parents:
+        if (parent / "__init__.py").is_file():
+            root = parent.parent
+    return root
+
+
+def load_module(file: KernelFile) -> tuple[ModuleType, list[str]]:
+    """The kernel's module and notes on what stood in for what. Raises whatever the file raises."""
+    path = Path(file.path)
+    root = package_root(path)
+    for folder in (str(path.parent), str(root)):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    notes = stubs.install(file.stubs)
+    parts = path.with_suffix("").relative_to(root).parts
+    if len(parts) > 1:
+        return importlib.import_module(".".join(parts)), notes
+    name = parts[0] if parts[0].isidentifier() and parts[0] not in sys.modules else f"kernel_file_{abs(hash(path))}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module, notes
+
+
+def unwrap(thing: Any) -> Kernel | None:
+    """The kernel inside any nesting of autotune and heuristics; None where there is none."""
+    from triton.runtime.autotuner import Autotuner, Heuristics
+    from triton.runtime.jit import JITFunction
+
+    heuristics: list[dict[str, Any]] = []
+    configs: list[dict[str, Any]] = []
+    for _ in range(16):
+        if isinstance(thing, JITFunction):
+            return Kernel(thing.fn.__name__, None, thing, tuple(heuristics), tuple(configs))
+        if isinstance(thing, Heuristics):
+            heuristics.append(thing.values)
+        elif isinstance(thing, Autotuner):
+            configs.extend(c.all_kwargs() for c in thing.configs)
+        thing = getattr(thing, "fn", None)
+        if thing is None:
+            return None
+    return None
+
+
+def kernels_in(module: ModuleType) -> dict[str, Kernel]:
+    """Every jit function that the module's own file defines, by name, in the order of the file."""
+    found: dict[str, Kernel] = {}
+    for name, thing in list(vars(module).items()):
+        kernel = unwrap(thing) if hasattr(thing, "fn") else None
+        if kernel is not None and _defined_in(kernel, module):
+            found.setdefault(kernel.name, kernel)
+            if name != kernel.name:
+                found.setdefault(name, kernel)
+    return dict(sorted(found.items(), key=lambda item: _line(item[1])))
+
+
+def _defined_in(kernel: Kernel, module: ModuleType) -> bool:
+    return bool(kernel.jit.fn.__code__.co_filename == module.__file__)
+
+
+def _line(kernel: Kernel) -> int:
+    return int(kernel.jit.fn.__code__.co_firstlineno)
+
+
+def find_kernel(module: ModuleType, name: str) -> Kernel:
+    """The kernel of that name, or the only one that no other jit function of the file calls.
+
+    Raises:
+        KernelNotFound: none of that name, or no name given and none or several to choose from.
+    """
+    kernels = kernels_in(module)
+    if name:
+        kernel = kernels.get(name) or unwrap(getattr(module, name, None))
+        if kernel is None:
+            raise KernelNotFound(name, list(kernels))
+        return _of(kernel, module)
+    found = entries(kernels)
+    if len(found) != 1:
+        raise KernelNotFound("", [k.name for k in found] or list(kernels))
+    return _of(found[0], module)
+
+
+def entries(kernels: dict[str, Kernel]) -> list[Kernel]:
+    """Those that no other jit function among them calls, each once."""
+    from gluonmap.worker.reach import callees
+
+    called = {id(callee) for k in kernels.values() for callee in callees(k.jit).values() if callee is not k.jit}
+    return list({id(k.jit): k for k in kernels.values() if id(k.jit) not in called}.values())
+
+
+def _of(kernel: Kernel, module: ModuleType) -> Kernel:
+    return msgspec.structs.replace(kernel, module=module)

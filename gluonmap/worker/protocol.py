@@ -1,0 +1,96 @@
+"""What parent, server and candidates say to each other: JSON, never pickle, over one socket per server.
+
+The parent sends `Request`s, the server answers with `Notice`s. What a child has to say beyond its exit status it
+writes to `EVIDENCE_FILE` in its own folder, by rename, as its very last deed.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gluonmap.model import Candidate, Inspection, Program, Reason, Resources
+
+EVIDENCE_FILE = "evidence.json"
+STDOUT_FILE = "stdout"
+STDERR_FILE = "stderr"
+
+
+class KernelFile(msgspec.Struct, frozen=True):
+    """Where the kernel is and how its file is to be imported."""
+
+    path: str
+    """Absolute path of the file."""
+    kernel: str
+    """Name of the function; "" lets the file decide, if it holds only one kernel."""
+    stubs: tuple[str, ...] = ()
+    """Packages whose `__init__` cannot be imported here."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One thing to be done in a child of its own."""
+
+    kind: str
+    """"inspect", "compile", or "device"."""
+    target: str
+    file: KernelFile | None = None
+    candidate: Candidate | None = None
+    known_ir: str = ""
+    """Folder of programs by hash of their LLVM IR, for candidates that do not insist on code."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Bounds of one child."""
+
+    deadline_s: float
+    memory_bytes: int
+    """Address space that a child may add to what its server has mapped; 0: no bound."""
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Parent to server."""
+
+    op: str
+    """"spawn", "warm" (fork a server that has the kernel compiled once), "cancel" or "stop"."""
+    id: str = ""
+    folder: str = ""
+    job: Job | None = None
+    limits: Limits | None = None
+    address: str = ""
+    """"warm": where the new server is to report."""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """The last thing that a child was seen doing; survives its death in shared memory."""
+
+    phase: str = ""
+    """"import", "front end" or a back-end stage."""
+    file: str = ""
+    function: str = ""
+    line: int = 0
+    """Line of the file that the front end visited last, from 1; 0: none yet."""
+
+
+class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Server to parent: a child has ended, or the server is ready (`id` empty)."""
+
+    id: str
+    status: int = 0
+    hung: bool = False
+    seconds: float = 0.0
+    progress: Progress = Progress()
+
+
+class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a child that lived to tell it has found. `status` repeats the exit status it will leave with."""
+
+    status: int
+    compile_seconds: float = 0.0
+    reason: Reason | None = None
+    file: str = ""
+    line: int = 0
+    """Line of the file that the exception points at; 0: it points nowhere."""
+    function: str = ""
+    program: Program | None = None
+    resources: Resources | None = None
+    inspection: Inspection | None = None
+    device: str = ""

@@ -1,0 +1,249 @@
+"""The fork server: Triton imported once, its key computed once, then one forked process per candidate.
+
+A server never runs a candidate's compile itself, so an abort costs one child. A *warm* server is a fork of the base
+server that has also imported the kernel and compiled the baseline, after a child has shown that both are safe: its
+children skip parsing and hashing every reachable jit function. It holds no GPU context.
+
+Run as `python -m gluonmap.worker.server ADDRESS`; ADDRESS is a socket in a folder that only this user can enter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import shutil
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import multiprocess
+from multiprocess.connection import Client, wait
+
+from gluonmap.worker import progress
+from gluonmap.worker.protocol import Job, Limits, Notice, Request
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+NO_ANSWER = 99
+"""Exit status of a child whose own plumbing failed: a fault, never a verdict."""
+MAX_FILE_BYTES = 1 << 30
+GRACE_S = 0.2
+
+_fork = multiprocess.get_context("fork")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Child:
+    """A running child: its process, its deadline, and its slot of shared memory."""
+
+    def __init__(self, process: Any, deadline: float, slot: progress.Slot) -> None:
+        self.process = process
+        self.pidfd = os.pidfd_open(process.pid)
+        self.started = time.monotonic()
+        self.deadline = deadline
+        self.slot = slot
+        self.hung = False
+
+    def kill(self) -> None:
+        """End the child and whatever it started in its session."""
+        for send in (os.killpg, os.kill):
+            with suppress(ProcessLookupError, PermissionError):
+                send(self.process.pid, signal.SIGKILL)
+
+
+def serve(address: str) -> None:
+    """Answer requests until the parent goes away or says stop; then leave no child behind.
+
+    If the parent went without a word (`kill -9`), its folder of temporary files goes too.
+    """
+    _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    channel = Client(address, family="AF_UNIX")
+    children: dict[str, _Child] = {}
+    servers: list[Any] = []
+    orphaned = True
+    try:
+        _send(channel, Notice(id=""))
+        while True:
+            for ready in wait([channel, *(c.pidfd for c in children.values())], _patience(children)):
+                if ready is channel and not _obey(channel, children, servers):
+                    orphaned = False
+                    return
+            _reap(channel, children, servers)
+    except (EOFError, OSError):
+        return  # the parent is gone: nobody is left to tell
+    finally:
+        for child in children.values():
+            child.kill()
+        for server in servers:
+            with suppress(ProcessLookupError):
+                os.kill(server.pid, signal.SIGKILL)
+            server.join()
+        if orphaned:
+            shutil.rmtree(os.path.dirname(address), ignore_errors=True)
+
+
+def _patience(children: dict[str, _Child]) -> float | None:
+    """Seconds until the next deadline; None while nothing runs."""
+    if not children:
+        return None
+    return max(0.0, min(c.deadline for c in children.values()) - time.monotonic())
+
+
+def _send(channel: Any, notice: Notice) -> None:
+    channel.send_bytes(msgspec.json.encode(notice))
+
+
+def _obey(channel: Any, children: dict[str, _Child], servers: list[Any]) -> bool:
+    """Carry out one request. False: stop."""
+    request = msgspec.json.decode(channel.recv_bytes(), type=Request)
+    match request.op:
+        case "spawn":
+            assert request.job and request.limits
+            slot = progress.Slot()
+            process = _fork.Process(
+                target=_candidate, args=(channel, slot, request.folder, request.job, request.limits)
+            )
+            process.start()
+            children[request.id] = _Child(process, time.monotonic() + request.limits.deadline_s, slot)
+        case "warm":
+            process = _fork.Process(target=_warm, args=(channel, request))
+            process.start()
+            servers.append(process)
+        case "cancel":
+            if child := children.get(request.id):
+                child.kill()
+        case _:
+            return False
+    return True
+
+
+def _reap(channel: Any, children: dict[str, _Child], servers: list[Any]) -> None:
+    """Report the children that have ended, and end those that are past their deadline."""
+    now = time.monotonic()
+    for id_, child in list(children.items()):
+        status = child.process.exitcode
+        if status is None:
+            if now < child.deadline:
+                continue
+            child.hung = True
+            child.kill()
+            child.process.join()
+            status = child.process.exitcode
+        seconds = time.monotonic() - child.started
+        child.kill()  # what it started in its session outlives it
+        os.close(child.pidfd)
+        del children[id_]
+        _send(channel, Notice(id_, status, child.hung, seconds, child.slot.read()))
+    _bury({c.process.pid for c in children.values()} | {s.pid for s in servers})
+
+
+def _bury(known: set[int]) -> None:
+    """Kill processes that escaped their session: as subreaper this server has become their parent."""
+    for pid in _children_of_this_process() - known:
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def _children_of_this_process() -> set[int]:
+    try:
+        return {int(p) for p in Path("/proc/thread-self/children").read_text().split()}
+    except OSError:  # a kernel built without CONFIG_PROC_CHILDREN
+        return set()
+
+
+def _candidate(channel: Any, slot: progress.Slot, folder: str, job: Job, limits: Limits) -> None:
+    """The body of one child. Never returns: exit handlers of the code under test must not get a say."""
+    status = NO_ANSWER
+    try:
+        channel.close()
+        settle(folder, limits)
+        from gluonmap.worker import jobs
+
+        evidence = jobs.carry_out(job, slot)
+        jobs.write_evidence(folder, evidence)
+        status = evidence.status
+    except SystemExit as leave:
+        status = leave.code if isinstance(leave.code, int) else 1
+    except BaseException:  # whatever it is, its text is in the child's stderr and its status is a fault
+        import traceback
+
+        with suppress(BaseException):
+            traceback.print_exc()
+    finally:
+        os._exit(status & 0xFF)
+
+
+def settle(folder: str, limits: Limits) -> None:
+    """Give this process its own session, folder, limits and files; it dies with its server."""
+    os.setsid()
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _redirect(folder)
+    os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")
+    os.environ["TMPDIR"] = folder
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, MAX_FILE_BYTES))
+    if limits.memory_bytes:
+        most = limits.memory_bytes + _address_space()
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _address_space() -> int:
+    """Bytes of address space that this process has mapped already: libraries, for the most part."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+
+def _redirect(folder: str) -> None:
+    """Point the descriptors 0, 1 and 2 away from the user's terminal: a pipe could fill up, a file cannot."""
+    os.makedirs(folder, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    for number, path, how in (
+        (0, os.devnull, os.O_RDONLY),
+        (1, os.path.join(folder, "stdout"), flags),
+        (2, os.path.join(folder, "stderr"), flags),
+    ):
+        source = os.open(path, how, 0o600)
+        os.dup2(source, number)
+        if source != number:
+            os.close(source)
+
+
+def _warm(channel: Any, request: Request) -> None:
+    """The body of a warm server: import the kernel, compile the baseline in this process, then serve."""
+    try:
+        channel.close()
+        assert request.job
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        _redirect(request.folder)
+        os.environ["TRITON_CACHE_DIR"] = os.path.join(request.folder, "cache")
+        from gluonmap.worker import jobs
+
+        jobs.warm_up(request.job)
+        serve(request.address)
+    except BaseException:
+        import traceback
+
+        with suppress(BaseException):
+            traceback.print_exc()
+            open(os.path.join(request.folder, "died"), "w").close()  # the parent waits for a server or for this
+    finally:
+        os._exit(0)
+
+
+def main() -> None:
+    address = sys.argv[1]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    from gluonmap.worker import preload
+
+    preload.preload()
+    serve(address)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Stand-ins for packages that a kernel file imports and a compile does not need.
+
+`--stub aiter`: a package that is on disk but whose `__init__` cannot run here (it loads a GPU library, say) becomes an
+empty package with the right path, so that its submodules import. `torch` is replaced by itself where it is not
+installed: kernel files import it for their launch wrappers.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+class _Nothing(type):
+    """A class whose every attribute is another such class: usable as annotation, dtype, base or decorator."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = _Nothing(name, (), {})
+        setattr(cls, name, value)
+        return value
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A decorator hands back what it decorates; anything else is nothing again."""
+        return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else cls
+
+
+class _EmptyModule(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = _Nothing(name, (), {})
+        setattr(self, name, value)
+        return value
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds a package that is not installed, and all its submodules, as empty modules."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname == self.package or fullname.startswith(self.package + "."):
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        return None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return _EmptyModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        return None
+
+
+def install(packages: Sequence[str]) -> list[str]:
+    """Put the stand-ins in place; notes for the report, one per package."""
+    notes = [_install(package) for package in packages]
+    if "torch" not in packages and not _installed("torch"):
+        sys.meta_path.append(_Finder("torch"))
+        notes.append("torch is not installed here: an empty one stands in (a compile needs none)")
+    return notes
+
+
+def _installed(package: str) -> bool:
+    return package in sys.modules or importlib.util.find_spec(package) is not None
+
+
+def _install(package: str) -> str:
+    for root in sys.path:
+        folder = Path(root or ".") / package
+        if folder.is_dir():
+            module = ModuleType(package)
+            module.__path__ = [str(folder)]
+            sys.modules[package] = module
+            return f"the __init__ of {package} was not run (--stub {package})"
+    sys.meta_path.append(_Finder(package))
+    return f"{package} is not on the path: an empty one stands in (--stub {package})"
