@@ -98,13 +98,26 @@ class Campaign:
         if device := self._device():
             return [device]
         probe = self._probe("")
-        if probe.targets:
-            return [targets.find(t) for t in probe.targets]
-        inspection, _ = self._inspect(targets.TARGETS[0], probe)
-        excluded = self._excluded(inspection)
-        for name, use in excluded.items():
-            self.listen(Event("note", f"{name} is left out: {_lacks(name, use, None)}"))
-        return [t for t in targets.TARGETS if t.name not in excluded]
+        inspection = self._any_inspection(probe)
+        excluded = {n: _lacks(n, use, None) for n, use in self._excluded(inspection).items()}
+        # Some of cdna4's functions compile on gfx942 for narrow copies; a kernel that calls them is not meant for it.
+        if any(use.api.startswith("cdna4.") for use in self._apis(inspection)):
+            excluded.setdefault("gfx942", "the kernel is written with cdna4's API (--target gfx942 tries it)")
+        wanted = probe.targets or tuple(t.name for t in targets.TARGETS)
+        for name in wanted:
+            if name in excluded:
+                self.listen(Event("note", f"{name} is left out: {excluded[name]}"))
+        return [targets.find(name) for name in wanted if name not in excluded]
+
+    def _any_inspection(self, probe: probefile.ProbeFile) -> Inspection:
+        """What the kernel's file holds, from the journal of any target that is up to date, else from a child."""
+        for target in targets.TARGETS:
+            path = self._journal_path(target)
+            if path.is_file():
+                with Journal(path) as record:
+                    if head := self._current_head(record, target, self.settings.wishes.kernel or probe.kernel):
+                        return head.inspection
+        return self._inspect(targets.TARGETS[0], probe)[0]
 
     def _device(self) -> targets.Target | None:
         if not any(Path(p).exists() for p in ("/dev/kfd", "/dev/nvidia0")):
@@ -116,8 +129,11 @@ class Campaign:
         return None
 
     def _excluded(self, inspection: Inspection) -> dict[str, source.ApiUse]:
+        return source.allowed_targets(self._apis(inspection))
+
+    def _apis(self, inspection: Inspection) -> tuple[source.ApiUse, ...]:
         texts = {n: p.read_text(errors="replace") for n, p in self._paths(inspection, "").items() if p.is_file()}
-        return source.allowed_targets(source.target_apis(inspection.functions, texts))
+        return source.target_apis(inspection.functions, texts)
 
     # -- one target ----------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ MOST_INTENTS = 2
 """A candidate that was in flight this often when the tool died is not asked again."""
 
 
-class Head(msgspec.Struct, frozen=True, tag_field="type", tag="head", omit_defaults=True):
+class Head(msgspec.Struct, frozen=True, tag_field="type", tag="head"):
     """Circumstances of the lines that follow."""
 
     stamp: str

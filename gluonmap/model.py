@@ -301,7 +301,7 @@ class Recipe(msgspec.Struct, frozen=True, omit_defaults=True):
     stubs: tuple[str, ...] = ()
 
 
-class SpaceMap(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class SpaceMap(msgspec.Struct, frozen=True, kw_only=True):
     """Effects, reasons and resources of one kernel on one target."""
 
     kernel: str

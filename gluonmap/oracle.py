@@ -70,7 +70,7 @@ class Oracle:
         """Answers of all candidates: known ones first, then fresh ones as they come.
 
         Raises:
-            OracleFault: three candidates in a row had no answer.
+            OracleFault: three candidates in a row had no answer, nor has the baseline any more.
             StorageFault: the journal cannot be written.
         """
         unknown: dict[str, Candidate] = {}
@@ -138,12 +138,20 @@ class Oracle:
             self._remember_ir(answer)
         else:
             self._faults_in_a_row += 1
-            if self._faults_in_a_row >= MOST_FAULTS_IN_A_ROW:
+            if self._faults_in_a_row >= MOST_FAULTS_IN_A_ROW and not self._is_well():
                 raise OracleFault(
                     f"{MOST_FAULTS_IN_A_ROW} candidates in a row had no answer; the last: {answer.text}. "
                     "What is known has been kept; see `gluonmap probe --help` for --memory and --jobs."
                 )
         return Asked(candidate, answer, fresh=True)
+
+    def _is_well(self) -> bool:
+        """True where the baseline, asked again, still has an answer: the faults are the candidates' own doing."""
+        self._faults_in_a_row = 0
+        if self._baseline is None:
+            return False
+        job = Job("compile", self.target, self.file, self._baseline)
+        return isinstance(self._answer(self.isolation.ask(job, self.limits)), Verdict)
 
     def _remember_ir(self, verdict: Verdict) -> None:
         """Keep the program of an LLVM IR for candidates that do not insist on machine code."""

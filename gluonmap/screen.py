@@ -249,7 +249,7 @@ class _Fold:
                 said = because[0] if because else failing[0].reason
                 place = "" if because or failing[0].line is None else f" (line {failing[0].line})"
                 left = [v for v in moved if v.effect in (Effect.LIVE, Effect.LIVE_HOST, Effect.INERT)]
-                rest = f"; the {len(left)} that pass: {_effects(left)}" if left else ""
+                rest = f"; {len(left)} other{'s' if len(left) > 1 else ''}: {_effects(left)}" if left else ""
                 return f"{said}{place}{rest}"
             case KnobClass.LIVE:
                 return f"changes {_listed(sorted({v.detail for v in moved if v.detail}))}"

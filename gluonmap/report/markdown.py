@@ -58,9 +58,11 @@ def _rest(space: SpaceMap) -> list[str]:
 def _failed_baseline(space: SpaceMap) -> list[str]:
     mark = words.baseline_mark(space)
     blocks = [f"**{mark.glyph} {text(space.outcome)}: the baseline {words.failed_phrase(space)}.**"]
-    facts = [f"where: {code(words.place(space.file, space.line))}"] if space.line is not None else []
-    facts += [f"why: {code(line)}" for line in [words.first_line(space.reason)] if line]
-    blocks.append(_bullets([*facts, f"next: {words.NEXT_STEP}"]))
+    facts = [
+        f"{name}: {text(said) if name == 'next' else code(words.first_line(said))}"
+        for name, said in words.baseline_facts(space)
+    ]
+    blocks.append(_bullets(facts))
     if len(space.reason.strip().splitlines()) > 1:
         blocks.append(_fence(words.visible(line) for line in space.reason.strip().splitlines()))
     return blocks + (["## Notes", _bullets(map(text, space.notes))] if space.notes else [])

@@ -67,10 +67,7 @@ def _print_failed_baseline(space: SpaceMap, console: Console) -> None:
     mark = words.baseline_mark(space)
     head = f"{mark.glyph} {words.visible(space.outcome)}: the baseline {words.failed_phrase(space)}."
     console.print(Text(head, f"bold {mark.colour}"))
-    facts = [("where", words.place(space.file, space.line))] if space.line is not None else []
-    facts.append(("why", "\n".join(words.visible(line) for line in space.reason.splitlines()).strip()))
-    facts.append(("next", words.NEXT_STEP))
-    console.print(_facts(facts))
+    console.print(_facts(words.baseline_facts(space)))
     if space.notes:
         _section(console, "Notes", _bullets(space.notes))
     _print_repeats(space, console)

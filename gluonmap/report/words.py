@@ -294,6 +294,20 @@ def failed_phrase(space: SpaceMap) -> str:
     return (FAILURES | NO_EVIDENCE).get(outcome, "passes")
 
 
+def baseline_facts(space: SpaceMap) -> list[tuple[str, str]]:
+    """Return what is known of a failing baseline: where, how, why, what forbids it, and what to do next."""
+    how = " ".join(part for part in (space.kind, f"({space.stage})" if space.stage else "") if part)
+    status = f"exit status {space.exit_status}" if space.exit_status is not None else ""
+    facts = [
+        ("where", place(space.file, space.line) if space.line is not None else ""),
+        ("how", ", ".join(part for part in (how, status) if part)),
+        ("why", "\n".join(visible(line) for line in space.reason.splitlines()).strip()),
+        ("forbidden by", "; ".join(space.because)),
+        ("next", space.next_step or NEXT_STEP),
+    ]
+    return [(name, text) for name, text in facts if text]
+
+
 def baseline_mark(space: SpaceMap) -> Mark:
     """Return the mark of the baseline's outcome."""
     outcome = outcome_of(space.outcome)

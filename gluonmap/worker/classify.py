@@ -18,10 +18,10 @@ _REPR = re.compile(r"^(\w+)\((['\"])(.*)\2,?\)$", re.DOTALL)
 def classify(error: BaseException, slot: Slot, jit: Any = None) -> Evidence:
     """Evidence of a rejection. The phase that the slot notes decides whose rejection it is."""
     progress = slot.read()
-    if isinstance(error, MemoryError):
+    inner = innermost(error)
+    if isinstance(inner, MemoryError):  # the front end wraps it in a CompilationError
         text = "the compiler ran out of host memory (its limit, not the GPU's)"
         return Evidence(exitcode.NO_RESOURCES, reason=Reason("host memory", text, progress.phase))
-    inner = innermost(error)
     front = progress.phase in ("", "import", "front end")
     status = exitcode.REJECTED_FRONT_END if front else exitcode.REJECTED_BACK_END
     reason = Reason(_kind(error, inner), message(inner), progress.phase)

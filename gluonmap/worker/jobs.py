@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,13 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
         return Evidence(exitcode.PASS, device=_device())
     assert job.file is not None
     kernel: load.Kernel | None = None
+    started = time.perf_counter()
     try:
         if job.kind == "inspect":
             return _inspect(job, target, slot)
         kernel = _kernel(job, target, slot)
         progress.follow_front_end(slot)
+        started = time.perf_counter()
         assert job.candidate is not None
         return compile.compile_candidate(kernel, job.candidate, target, slot, job.known_ir)
     except load.KernelNotFound as missing:
@@ -42,8 +45,10 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
             exitcode.REJECTED_FRONT_END, reason=Reason("KernelNotFound", "\n".join(missing.names), "import")
         )
     except Exception as error:
+        evidence = classify(error, slot, kernel.jit if kernel else None)
+        seconds = time.perf_counter() - started
         traceback.print_exc()
-        return classify(error, slot, kernel.jit if kernel else None)
+        return msgspec.structs.replace(evidence, compile_seconds=seconds)
 
 
 def write_evidence(folder: str, evidence: Evidence) -> None:
