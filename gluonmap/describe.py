@@ -187,7 +187,12 @@ class _Describer:
                 self._note_fixed(name, why)
                 continue
             baseline = values[name] if name in values else domain[0]
-            knobs[name] = Knob(name, self._kind(name), _with(domain, baseline), baseline)
+            domain = _with(domain, baseline)
+            if len(domain) == 1:
+                fixed[name] = baseline
+                self.why_fixed[name] = f"there is one value to try ({baseline!r})"
+                continue
+            knobs[name] = Knob(name, self._kind(name), domain, baseline)
         self._demand_constexprs(knobs, fixed)
         args = self._arguments()
         if not self.grid:

@@ -150,7 +150,7 @@ def _diagnostics(stderr: str) -> list[tuple[tuple[str, int] | None, str]]:
     found: list[tuple[tuple[str, int] | None, str]] = []
     fallback: list[tuple[tuple[str, int] | None, str]] = []
     for line in stderr.splitlines():
-        line = _ANSI.sub("", line)
+        line = _ANSI.sub("", line[: 2 * MAX_TEXT])  # some patterns take time that grows with the square of the length
         if match := _AT.match(line):
             found.append(((match["file"], int(match["line"])), match["text"]))
             continue

@@ -37,6 +37,7 @@ from gluonmap.worker.protocol import (
 )
 
 SERVER_START_S = 120.0
+SOCKET_FOLDER_BYTES = 80
 TEXT_BYTES = 64 * 1024
 """As much of a child's output is kept from its beginning, and as much from its end."""
 _PREFIX = "gluonmap-"
@@ -86,8 +87,11 @@ class Isolation:
 
     def __enter__(self) -> Isolation:
         _sweep()
+        prefix = f"{_PREFIX}{os.getpid()}-"
+        # The name of a Unix socket has 107 bytes at most, which a long TMPDIR alone can fill.
+        short = len(os.path.join(tempfile.gettempdir(), prefix)) < SOCKET_FOLDER_BYTES
         try:
-            self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+            self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=None if short else "/tmp"))
         except OSError as error:
             raise StorageFault(
                 f"cannot make a folder for temporary files: {error}. Set TMPDIR to a writable one."
@@ -307,7 +311,8 @@ def _ends_of(path: Path) -> str:
 
 def _sweep() -> None:
     """Remove folders of runs that were killed together with their server."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+    places = dict.fromkeys((tempfile.gettempdir(), "/tmp"))
+    for folder in (f for place in places for f in Path(place).glob(f"{_PREFIX}*-*")):
         pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
         if pid.isdigit() and not _alive(int(pid)):
             shutil.rmtree(folder, ignore_errors=True)

@@ -139,6 +139,7 @@ def physical_line(source: str, rank: int) -> int:
     return _code_lines(source)[rank]
 
 
+@lru_cache(maxsize=256)
 def find_function(file_text: str, name: str) -> tuple[str, int] | None:
     """Return the dedented source of a function and the line of the file that it starts on, decorators included.
 
@@ -206,12 +207,12 @@ def reads(functions: Sequence[FunctionSource], parameter: str) -> tuple[Location
     A value that only goes to a variable or to a helper's parameter that is never read is not read. What cannot be
     followed (an unknown callee, `*args`) counts as a read.
     """
-    uses: dict[_Variable, list[_Use]] = {}
+    uses: dict[_Variable, Sequence[_Use]] = {}
     pending: list[_Variable] = [(0, parameter)]
     while pending:
         variable = pending.pop()
         if variable not in uses:
-            uses[variable] = list(_uses_of(functions, variable))
+            uses[variable] = _uses_of(functions, variable)
             pending.extend(target for _, targets in uses[variable] for target in targets)
     live = _live(uses)
     found: list[Location] = []
@@ -243,20 +244,30 @@ def _live(uses: Mapping[_Variable, Sequence[_Use]]) -> set[_Variable]:
         live |= more
 
 
-def _uses_of(functions: Sequence[FunctionSource], variable: _Variable) -> Iterator[_Use]:
+def _uses_of(functions: Sequence[FunctionSource], variable: _Variable) -> Sequence[_Use]:
     index, name = variable
-    node = definition(functions[index].source)
+    sources = tuple(function.source for function in functions)
+    return _all_uses(sources, index, tuple(functions[index].calls.items())).get(name, [])
+
+
+@lru_cache(maxsize=256)
+def _all_uses(sources: tuple[str, ...], index: int, calls: tuple[tuple[str, int], ...]) -> Mapping[str, list[_Use]]:
+    """Every name that one of the functions reads, with its uses: one walk serves all parameters of a kernel."""
+    functions = [FunctionSource("", "", 1, source, dict(calls)) for source in sources]
+    node = definition(sources[index])
+    found: dict[str, list[_Use]] = {}
     for statement in node.body if node else ():
-        yield from _uses(functions, index, name, statement, ())
+        for name, targets in _uses(functions, index, statement, ()):
+            found.setdefault(name.id, []).append((name, targets))
+    return found
 
 
 def _uses(
-    functions: Sequence[FunctionSource], index: int, name: str, node: ast.AST, targets: tuple[_Variable, ...]
-) -> Iterator[_Use]:
+    functions: Sequence[FunctionSource], index: int, node: ast.AST, targets: tuple[_Variable, ...]
+) -> Iterator[tuple[ast.Name, tuple[_Variable, ...]]]:
     match node:
-        case ast.Name(id=identifier, ctx=ast.Load()):
-            if identifier == name:
-                yield node, targets
+        case ast.Name(ctx=ast.Load()):
+            yield node, targets
             return
         case ast.Assign(targets=stores, value=value):
             parts = _assigned(index, stores, value)
@@ -273,7 +284,7 @@ def _uses(
         case _:
             parts = [(child, ()) for child in ast.iter_child_nodes(node)]
     for child, going_to in parts:
-        yield from _uses(functions, index, name, child, going_to)
+        yield from _uses(functions, index, child, going_to)
 
 
 def _assigned(index: int, stores: list[ast.expr], value: ast.expr) -> list[tuple[ast.AST, tuple[_Variable, ...]]]:
@@ -478,63 +489,77 @@ class _Flow:
             for name, value in _stores(item):
                 self.assigned.setdefault(name, []).append(value)
         self.names = self.parameters | self.assigned.keys()
+        self.known_bases: dict[str, set[str]] = {}
 
-    def bases(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> set[str]:
+    def bases(self, node: ast.expr) -> set[str]:
         """The parameters that an address starts from: the first operand of its sums that leads to one."""
         match node:
-            case ast.Name(id=name) if name in self.parameters:
-                return {name}
-            case ast.Name(id=name) if name not in seen:
-                values = self.assigned.get(name, [])
-                return set().union(*(self.bases(value, seen | {name}) for value in values))
+            case ast.Name(id=name):
+                return {name} if name in self.parameters else self._bases_of(name)
             case ast.BinOp(op=ast.Add() | ast.Sub(), left=left, right=right):
-                return self.bases(left, seen) or self.bases(right, seen)
+                return self.bases(left) or self.bases(right)
             case ast.IfExp(body=body, orelse=orelse):
-                return self.bases(body, seen) | self.bases(orelse, seen)
-            case ast.Subscript(value=value):
-                return self.bases(value, seen)
-            case ast.Call(func=ast.Attribute(attr="to", value=value)):
-                return self.bases(value, seen)
-            case ast.Call(args=[first, *_]) if dotted(node.func).rpartition(".")[2] in _HINTS:
-                return self.bases(first, seen)
-        return set()
+                return self.bases(body) | self.bases(orelse)
+        inner = _same_value(node)
+        return self.bases(inner) if inner else set()
 
-    def atoms(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> set[str]:
+    def _bases_of(self, name: str) -> set[str]:
+        if name not in self.known_bases:
+            self.known_bases[name] = set()  # a variable that is made from itself adds nothing
+            self.known_bases[name] = set().union(*(self.bases(value) for value in self.assigned.get(name, ())))
+        return self.known_bases[name]
+
+    def atoms(self, node: ast.expr) -> set[str]:
         """The parameters that an expression computes with; what other functions return is not followed."""
-        match node:
-            case ast.Name(id=name) if name in self.parameters:
-                return {name}
-            case ast.Name(id=name) if name not in seen:
-                values = self.assigned.get(name, [])
-                return set().union(*(self.atoms(value, seen | {name}) for value in values))
-            case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod()):
-                return self.atoms(node.left, seen) | self.atoms(node.right, seen)
-            case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                return set().union(*(self.atoms(element, seen) for element in elements))
-            case ast.IfExp(body=body, orelse=orelse):
-                return self.atoms(body, seen) | self.atoms(orelse, seen)
-            case ast.Subscript(value=value):
-                return self.atoms(value, seen)
-            case ast.Call(func=ast.Attribute(attr="to", value=value)):
-                return self.atoms(value, seen)
-            case ast.Call(args=[first, *_]) if dotted(node.func).rpartition(".")[2] in _HINTS:
-                return self.atoms(first, seen)
-        return set()
+        return {name for name in self._names_below(node) if name in self.parameters}
 
-    def is_offset(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+    def _names_below(self, node: ast.expr) -> set[str]:
+        seen: set[str] = set()
+        pending: list[ast.expr] = [node]
+        while pending:
+            match pending.pop():
+                case ast.Name(id=name):
+                    if name not in seen and name not in self.parameters:
+                        pending += self.assigned.get(name, [])
+                    seen.add(name)
+                case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod()) as operation:
+                    pending += [operation.left, operation.right]
+                case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                    pending += elements
+                case ast.IfExp(body=body, orelse=orelse):
+                    pending += [body, orelse]
+                case other:
+                    inner = _same_value(other)
+                    pending += [inner] if inner else []
+        return seen
+
+    def is_offset(self, node: ast.expr) -> bool:
         """Whether an expression is made from program ids, ranges or counts of blocks."""
-        match node:
-            case ast.Name(id=name) if name not in seen:
-                return any(self.is_offset(value, seen | {name}) for value in self.assigned.get(name, ()))
-            case ast.BinOp(left=left, right=right):
-                return self.is_offset(left, seen) or self.is_offset(right, seen)
-            case ast.Subscript(value=value):
-                return self.is_offset(value, seen)
-            case ast.Call(func=ast.Attribute(attr="to", value=value)):
-                return self.is_offset(value, seen)
-            case ast.Call():
-                return dotted(node.func).rpartition(".")[2] in _OFFSET_CALLS
+        seen: set[str] = set()
+        pending: list[ast.expr] = [node]
+        while pending:
+            match pending.pop():
+                case ast.Name(id=name) if name not in seen:
+                    seen.add(name)
+                    pending += self.assigned.get(name, [])
+                case ast.BinOp(left=left, right=right):
+                    pending += [left, right]
+                case ast.Call(func=callee) if dotted(callee).rpartition(".")[2] in _OFFSET_CALLS:
+                    return True
+                case other:
+                    inner = _same_value(other)
+                    pending += [inner] if inner else []
         return False
+
+
+def _same_value(node: ast.expr) -> ast.expr | None:
+    """`x` of `x[:, None]`, `x.to(t)` and `gl.multiple_of(x, 8)`."""
+    match node:
+        case ast.Subscript(value=value) | ast.Call(func=ast.Attribute(attr="to", value=value)):
+            return value
+        case ast.Call(func=callee, args=[first, *_]) if dotted(callee).rpartition(".")[2] in _HINTS:
+            return first
+    return None
 
 
 _HINTS = {"multiple_of", "max_contiguous", "max_constancy", "assume"}

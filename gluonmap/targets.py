@@ -56,6 +56,7 @@ _AMD_OPTIONS: dict[str, tuple[Value, ...]] = {
 _NVIDIA_OPTIONS: dict[str, tuple[Value, ...]] = {
     "num_warps": _WARPS,
     "num_stages": _STAGES,
+    "num_ctas": (1, 2, 4),
     "maxnreg": (None, 128, 168, 255),
 }
 
@@ -99,7 +100,7 @@ NOT_KNOBS: dict[str, str] = {
     "max_num_imprecise_acc_default": "changes numbers",
     "maxnreg": "is not this target's",
     "min_shared_mem": "pads shared memory",
-    "num_ctas": "needs a kernel written for clusters",
+    "num_ctas": "needs clusters of work-groups, which Triton has on NVIDIA only",
     "ptx_options": "is free text for the assembler",
     "ptx_version": "is the assembler's version",
     "sanitize_overflow": "changes what is checked",

@@ -167,7 +167,8 @@ def test_a_layout_that_nothing_uses_demands_nothing() -> None:
 
 
 def test_a_layout_inside_another_counts_where_that_is_used() -> None:
-    body = "mma: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])\n    layout: gl.constexpr = gl.SliceLayout(0, mma)"
+    body = "mma: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])\n"
+    body += "    layout: gl.constexpr = gl.SliceLayout(0, mma)"
     assert rules("a", body) == ()
     assert expressions("a", body + USE) == ["num_warps == 4"]
 
@@ -199,7 +200,8 @@ def test_a_rule_under_a_condition_holds_where_the_condition_does_not() -> None:
 
 
 def test_both_branches_of_a_condition_of_the_running_kernel_are_compiled() -> None:
-    body = "i = gl.program_id(0)\n    if i * TILE < n:\n        x = gl.arange(0, 64, gl.BlockedLayout([1], [64], [8], [0]))"
+    body = "i = gl.program_id(0)\n    if i * TILE < n:\n"
+    body += "        x = gl.arange(0, 64, gl.BlockedLayout([1], [64], [8], [0]))"
     assert expressions("a, n, TILE", body) == ["num_warps == 8"]
 
 
@@ -214,7 +216,8 @@ def test_code_behind_a_return_holds_only_where_the_return_is_not_taken() -> None
 
 
 def test_a_variable_that_two_branches_set_is_chosen_by_the_condition() -> None:
-    body = "if TALL:\n        W: gl.constexpr = [4, 1]\n    else:\n        W: gl.constexpr = [1, 8]\n    " + blocked("W")
+    body = "if TALL:\n        W: gl.constexpr = [4, 1]\n    else:\n        W: gl.constexpr = [1, 8]\n    "
+    body += blocked("W")
     (rule,) = rules("a, TALL", body)
     assert evaluate(rule.expression, {"TALL": True, "num_warps": 4}) is True
     assert evaluate(rule.expression, {"TALL": False, "num_warps": 4}) is False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import traceback
 from typing import Any
 
 from gluonmap import exitcode
@@ -15,8 +16,11 @@ from gluonmap.worker.protocol import Evidence
 _REPR = re.compile(r"^(\w+)\((['\"])(.*)\2,?\)$", re.DOTALL)
 
 
-def classify(error: BaseException, slot: Slot, jit: Any = None) -> Evidence:
-    """Evidence of a rejection. The phase that the slot notes decides whose rejection it is."""
+def classify(error: BaseException, slot: Slot, jit: Any = None, imported: str = "") -> Evidence:
+    """Evidence of a rejection. The phase that the slot notes decides whose rejection it is.
+
+    Without `jit` it came of importing the file `imported`.
+    """
     progress = slot.read()
     inner = innermost(error)
     if isinstance(inner, MemoryError):  # the front end wraps it in a CompilationError
@@ -25,7 +29,7 @@ def classify(error: BaseException, slot: Slot, jit: Any = None) -> Evidence:
     front = progress.phase in ("", "import", "front end")
     status = exitcode.REJECTED_FRONT_END if front else exitcode.REJECTED_BACK_END
     reason = Reason(_kind(error, inner), message(inner), progress.phase)
-    file, function, line = _place(inner, jit)
+    file, function, line = _place(inner, jit, imported)
     return Evidence(status, reason=reason, file=file, function=function, line=line)
 
 
@@ -40,6 +44,8 @@ def innermost(error: BaseException) -> BaseException:
 
 def message(error: BaseException) -> str:
     """The first telling line of an error's message, without the source excerpt that Triton puts before it."""
+    if isinstance(error, SyntaxError):
+        return error.msg  # str() adds the place
     text = getattr(error, "error_message", None) or ("" if hasattr(error, "node") else str(error))
     if match := _REPR.match(text.strip()):
         text = f"{match[1]}: {_unquoted(match[2] + match[3] + match[2])}"
@@ -59,12 +65,15 @@ def _kind(error: BaseException, inner: BaseException) -> str:
     return type(inner if type(error).__name__ == "CompilationError" else error).__name__
 
 
-def _place(error: BaseException, jit: Any) -> tuple[str, str, int]:
-    """File, function and line that a CompilationError points at, or that a SyntaxError names."""
+def _place(error: BaseException, jit: Any, imported: str) -> tuple[str, str, int]:
+    """File, function and line that a CompilationError points at, a SyntaxError names, or an import came to."""
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename, "", error.lineno or 0
+    if jit is None:
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == imported]
+        return imported, "", (lines[-1] if lines else 0) or 0
     node, source = getattr(error, "node", None), getattr(error, "src", None)
-    if jit is None or source is None or node is None or not hasattr(node, "lineno"):
+    if source is None or node is None or not hasattr(node, "lineno"):
         return "", "", 0
     for function in reach.closure(jit):
         if function.src == source:
