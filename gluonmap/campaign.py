@@ -83,8 +83,8 @@ class Campaign:
     def __init__(self, settings: Settings, isolation: Isolation, listen: Listener) -> None:
         self.settings, self.isolation, self.listen = settings, isolation, listen
         path = settings.kernel_file
-        if path.is_dir() or not path.exists():
-            what = "is a folder" if path.exists() else "does not exist"
+        if not path.is_file() or path.suffix != ".py":
+            what = "does not exist" if not path.exists() else "is a folder" if path.is_dir() else "is no .py file"
             raise UsageError(f"the kernel file {path} {what}. Give the Python file that holds the kernel.")
         self.path = path.resolve()
         self.triton_folder = installation.triton_folder()

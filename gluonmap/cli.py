@@ -9,7 +9,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,36 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-@click.group(context_settings=CONTEXT)
+class Tool(click.Group):
+    """Errors of ours are one message and an exit code, never a traceback.
+
+    Caught here, before click's own handlers: those end Ctrl-C and a closed pipe with exit code 1, which is a finding.
+    """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from gluonmap.errors import GluonmapError
+
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except GluonmapError as error:
+            click.echo(f"gluonmap: {error}", err=True)
+            sys.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("gluonmap: interrupted", err=True)
+            sys.exit(130)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.exit(3)
+        except Exception:  # a bug of ours; Python's own exit code 1 would be a finding too
+            import traceback
+
+            traceback.print_exc()
+            sys.exit(3)
+
+
+@click.group(cls=Tool, context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="gluonmap")
 def cli() -> None:
     """Map the real tunable space of a Gluon or Triton kernel, without a GPU.
@@ -346,21 +375,9 @@ def _markdown(map_file: Path, space: SpaceMap) -> None:
     codec.write(map_file.with_suffix(".md"), markdown.render(space).encode())
 
 
-def main(run: Callable[..., Any] = cli) -> None:
-    """Entry point: errors of ours are one message and an exit code, never a traceback."""
-    from gluonmap.errors import GluonmapError
-
-    try:
-        run()
-    except GluonmapError as error:
-        click.echo(f"gluonmap: {error}", err=True)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        click.echo("gluonmap: interrupted", err=True)
-        sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(3)
+def main() -> None:
+    """Entry point."""
+    cli()
 
 
 __all__ = ["Event", "cli", "main"]

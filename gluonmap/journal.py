@@ -92,7 +92,7 @@ class Journal:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("a+b")
+            self._file = self.path.open("a+b", buffering=0)  # or what a full disk refused is written again on close
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             assert self._file
@@ -153,8 +153,8 @@ class Journal:
     def _write(self, data: bytes, sync: bool = False) -> None:
         assert self._file
         try:
-            self._file.write(data)
-            self._file.flush()
+            while data:
+                data = data[self._file.write(data) :]
             if sync:
                 os.fdatasync(self._file.fileno())
         except OSError as error:

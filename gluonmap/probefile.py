@@ -99,6 +99,9 @@ def _mapping(path: Path, value: Any, name: str) -> dict[str, Any]:
 def _domain(path: Path, knob: str, values: Any) -> tuple[Value, ...]:
     if not isinstance(values, list | tuple):
         raise UsageError(f"{path}: the domain of {knob} must be a list, not {values!r}.")
+    for value in values:
+        if not isinstance(value, int | float | str | bool | None):
+            raise UsageError(f"{path}: a value of {knob} is {value!r}; numbers, texts, True, False and None can be.")
     return tuple(values)
 
 

@@ -13,7 +13,8 @@ whole. Sums are fp32. BLOCK_N and ROWS_PER_PROGRAM are powers of two.
 The grid decides how many programs share the rows (NUM_PROGRAMS): each takes every NUM_PROGRAMS-th block of rows, so any
 grid gives the same result, and the compiled program does not know the number.
 
-Numbers: not yet checked on gfx942, gfx950, gfx1250 and sm_100.
+Numbers: checked on an H200 (Triton 3.6.0, torch 2.11) at 5 shapes with 10 configurations each, largest relative error
+1.7e-3; not yet checked on gfx942, gfx950, gfx1250 and sm_100.
 """
 
 import triton

@@ -59,24 +59,24 @@ class Project:
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return path
 
-    def kernel(self, name: str, folder: str = "kernels", **knobs: list[Any]) -> str:
-        """One of the kernels beside these tests, copied; a probe file turns the knobs given, and no others.
-
-        The first value of each knob is its baseline.
-        """
-        shutil.copy(KERNELS / f"{name}.py", self.write(f"{folder}/{name}.py", ""))
+    def kernel(self, name: str, **knobs: list[Any]) -> str:
+        """One of the kernels beside these tests, copied; a probe file turns the knobs given, and no others."""
+        shutil.copy(KERNELS / f"{name}.py", self.write(f"kernels/{name}.py", ""))
         if knobs:
-            self.knobs(name, **knobs)
-        return f"{folder}/{name}.py"
+            self.probe_file(name, knobs)
+        return f"kernels/{name}.py"
 
-    def knobs(self, name: str, **knobs: list[Any]) -> None:
+    def probe_file(self, name: str, knobs: dict[str, list[Any]], **arguments: Any) -> Path:
+        """A probe file of the knobs, the first value of each its baseline; x, y and z are arrays if not said else."""
         baseline = {n: values[0] for n, values in knobs.items()}
-        self.write(f"probes/{name}.py", f"KNOBS = {knobs!r}\nBASELINE = {baseline!r}\n")
+        args = {"x": "*fp16", "y": "*fp16", "stride": "i32:16", "n": "i32:16"} | arguments
+        return self.write(f"probes/{name}.py", f"KNOBS = {knobs!r}\nBASELINE = {baseline!r}\nARGS = {args!r}\n")
 
     def start(self, *arguments: str, prefix: tuple[str, ...] = (), **environment: str) -> subprocess.Popen[str]:
         """`python -m gluonmap` with these arguments, begun; stdout and stderr are pipes."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("TRITON_", "COLUMNS"))}
-        own = {"PYTHONPATH": str(REPOSITORY), "TMPDIR": str(self.temporary), "HOME": str(self.home)}
+        path = os.pathsep.join(filter(None, [str(REPOSITORY), inherited.get("PYTHONPATH", "")]))
+        own = {"PYTHONPATH": path, "TMPDIR": str(self.temporary), "HOME": str(self.home)}
         return subprocess.Popen(
             [*prefix, sys.executable, "-m", "gluonmap", *arguments],
             cwd=self.root,

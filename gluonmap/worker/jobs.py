@@ -45,7 +45,7 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
             exitcode.REJECTED_FRONT_END, reason=Reason("KernelNotFound", "\n".join(missing.names), "import")
         )
     except Exception as error:
-        evidence = classify(error, slot, kernel.jit if kernel else None)
+        evidence = classify(error, slot, kernel.jit if kernel else None, job.file.path)
         seconds = time.perf_counter() - started
         traceback.print_exc()
         return msgspec.structs.replace(evidence, compile_seconds=seconds)

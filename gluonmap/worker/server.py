@@ -31,7 +31,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 NO_ANSWER = 99
 """Exit status of a child whose own plumbing failed: a fault, never a verdict."""
 MAX_FILE_BYTES = 1 << 30
-GRACE_S = 0.2
+GENERATIONS = 8
 
 _fork = multiprocess.get_context("fork")
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -61,11 +61,11 @@ def serve(address: str) -> None:
     If the parent went without a word (`kill -9`), its folder of temporary files goes too.
     """
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    channel = Client(address, family="AF_UNIX")
     children: dict[str, _Child] = {}
     servers: list[Any] = []
     orphaned = True
     try:
+        channel = Client(address, family="AF_UNIX")
         _send(channel, Notice(id=""))
         while True:
             for ready in wait([channel, *(c.pidfd for c in children.values())], _patience(children)):
@@ -82,6 +82,8 @@ def serve(address: str) -> None:
             with suppress(ProcessLookupError):
                 os.kill(server.pid, signal.SIGKILL)
             server.join()
+        for _ in range(GENERATIONS):  # the children of what is buried become ours in turn
+            _bury(set())
         if orphaned:
             shutil.rmtree(os.path.dirname(address), ignore_errors=True)
 
@@ -188,10 +190,16 @@ def settle(folder: str, limits: Limits) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, MAX_FILE_BYTES))
+    _bound(resource.RLIMIT_FSIZE, MAX_FILE_BYTES)
     if limits.memory_bytes:
-        most = limits.memory_bytes + _address_space()
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        _bound(resource.RLIMIT_AS, limits.memory_bytes + _address_space())
+
+
+def _bound(what: int, most: int) -> None:
+    """Lower a limit of this process; where the user's own (`ulimit`) is lower, it stays."""
+    hard = resource.getrlimit(what)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(what, (most, most))
 
 
 def _address_space() -> int:

@@ -11,7 +11,8 @@ Assumptions: M, N and K need not be multiples of the tile, the loads and the sto
 should be multiples of 16: with that the compiler proves that a mask never splits a vector of 16 bytes; without it the
 loads fall apart into single elements, still right. Each tensor is smaller than 2 GiB (32-bit buffer offsets).
 
-Numbers: not yet checked on gfx942; the arithmetic is parallel to kernels/hopper/gemm_fp16.py.
+Numbers: not yet checked on gfx942; the arithmetic is parallel to kernels/hopper/gemm_fp16.py, which is
+checked on an H200.
 """
 
 import triton

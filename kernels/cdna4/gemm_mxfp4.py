@@ -17,7 +17,8 @@ Launch options stand in the signature as constexpr parameters, as kernel librari
 and matrix_instr_nonkdim are never read by the body: num_stages and matrix_instr_nonkdim do nothing at all, because a
 Gluon kernel has already chosen its pipeline and its instruction; waves_per_eu reaches the register allocator.
 
-Numbers: not yet checked on gfx950; the loop is parallel to kernels/hopper/gemm_fp16.py.
+Numbers: not yet checked on gfx950; the loop is parallel to kernels/hopper/gemm_fp16.py, which is
+checked on an H200.
 """
 
 import triton

@@ -10,6 +10,9 @@ Tensors:
 Assumptions: the rows of a and b start at multiples of 16 bytes, a rule of TMA (K % 8 == 0 for dense tensors). M, N and
 K need not be multiples of the tile: TMA fills what lies outside with zeros, and the store to c is masked. c has fewer
 than 2**31 elements, because offsets are 32-bit. num_warps is a multiple of 4: four warps issue one wgmma together.
+
+Numbers: checked on an H200 (Triton 3.6.0, torch 2.11) at 6 shapes, four of them no multiples of the tile, with 14
+configurations each (tests/gpu/test_bundled_kernels.py).
 """
 
 import triton

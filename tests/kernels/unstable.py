@@ -1,4 +1,4 @@
-"""The code holds a number that is drawn anew in every compile."""
+"""The code holds an offset that is drawn anew in every compile."""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -16,4 +16,4 @@ def draw():
 def add(x, UNREAD: gl.constexpr, TILE: gl.constexpr):
     layout: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])
     i = gl.arange(0, TILE, layout=layout)
-    gl.store(x + i, gl.load(x + i) + draw())
+    gl.store(x + i, gl.load(x + i + draw()))
