@@ -183,13 +183,13 @@ class _Describer:
             domain, why = self._domain(name, values)
             if domain is None:
                 if name in values and (name in self.parameters or name in self._set_by_user()):
-                    fixed[name] = values[name]
+                    self._fix(name, values[name], fixed)
                 self._note_fixed(name, why)
                 continue
             baseline = values[name] if name in values else domain[0]
             domain = _with(domain, baseline)
             if len(domain) == 1:
-                fixed[name] = baseline
+                self._fix(name, baseline, fixed)
                 self.why_fixed[name] = f"there is one value to try ({baseline!r})"
                 continue
             knobs[name] = Knob(name, self._kind(name), domain, baseline)
@@ -306,6 +306,10 @@ class _Describer:
             )
             return domain, ""
         return None, f"no domain can be inferred around {values[name]!r} (--domain {name}=…)"
+
+    def _fix(self, name: str, value: Value, fixed: Config) -> None:
+        """Keep a value that is not turned; what only host expressions read is no business of the compiler's."""
+        (self.shape if self._kind(name) is KnobKind.HOST else fixed)[name] = value
 
     def _note_fixed(self, name: str, why: str) -> None:
         if name in self.parameters:

@@ -251,6 +251,7 @@ def _no_server(last_words: str) -> str:
 
 
 def _listen(path: Path) -> socket.socket:
+    path.unlink(missing_ok=True)  # of a server that died
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen(1)

@@ -411,7 +411,9 @@ def _linear(known: Mapping[str, Symbol], at: _At, call: Location) -> Iterator[De
             )
         if len(written) == len(groups):
             covered = 1 << _rank(itertools.chain(*written.values()))
-            yield from _demand(f"the bases cover {covered} of {text}", _compare(extent, ast.Eq(), covered), call)
+            yield from _demand(
+                f"the bases span {covered}, so {text} = {covered}", _compare(extent, ast.Eq(), covered), call
+            )
 
 
 def _warps(known: Mapping[str, Symbol], at: _At) -> Iterator[Demand]:

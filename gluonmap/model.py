@@ -110,6 +110,8 @@ class Program(msgspec.Struct, frozen=True, omit_defaults=True):
     """Hash of `code`, `descriptor`, threads, dynamic shared memory and clusters."""
     code: str
     """Hash of the instructions alone."""
+    descriptor: str = ""
+    """Hash of what the code object reserves: registers, private memory, mode bits, constants."""
     ir: str = ""
     """Hash of the LLVM IR and of the options that later stages read."""
     proof: Proof = Proof.CODE
@@ -255,7 +257,7 @@ class ValueMap(msgspec.Struct, frozen=True, omit_defaults=True):
     digest: str = ""
     code: str = ""
     detail: str = ""
-    """What a live value changes: "instructions", "descriptor only", "grid", "arguments"."""
+    """What a live value changes: "instructions", "descriptor only", "launch only", "grid", "arguments"."""
     because: tuple[str, ...] = ()
     """Literals of the source that forbid the value, in words."""
     resources: Resources | None = None

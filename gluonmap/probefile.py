@@ -58,9 +58,12 @@ def read_probe(path: Path, target: str) -> ProbeFile:
         path=str(path),
         kernel=str(special.get("KERNEL", told.get("KERNEL", ""))),
         knobs=knobs,
-        baseline=merged("BASELINE"),
-        args=merged("ARGS"),
-        shapes=merged("SHAPES"),
+        baseline=_plain_values(path, "BASELINE", merged("BASELINE")),
+        args=_plain_values(path, "ARGS", merged("ARGS")),
+        shapes={
+            k: _plain_values(path, f"SHAPES[{k!r}]", _mapping(path, v, f"SHAPES[{k!r}]"))
+            for k, v in merged("SHAPES").items()
+        },
         derive={k: str(v) for k, v in merged("DERIVE").items()},
         grid=str(special.get("GRID", told.get("GRID", ""))),
         targets=tuple(overrides),
@@ -100,9 +103,17 @@ def _domain(path: Path, knob: str, values: Any) -> tuple[Value, ...]:
     if not isinstance(values, list | tuple):
         raise UsageError(f"{path}: the domain of {knob} must be a list, not {values!r}.")
     for value in values:
-        if not isinstance(value, int | float | str | bool | None):
-            raise UsageError(f"{path}: a value of {knob} is {value!r}; numbers, texts, True, False and None can be.")
+        _plain_values(path, "KNOBS", {knob: value})
     return tuple(values)
+
+
+def _plain_values(path: Path, name: str, mapping: dict[str, Any]) -> dict[str, Value]:
+    for key, value in mapping.items():
+        if not isinstance(value, int | float | str | bool | None):
+            raise UsageError(
+                f"{path}: {name} gives {key} the value {value!r}; numbers, texts, True, False and None can be."
+            )
+    return mapping
 
 
 def find_probe(kernel_file: Path, root: Path) -> Path | None:

@@ -33,6 +33,13 @@ from gluonmap.model import (
     Verdict,
 )
 
+_CHANGES = {
+    "arguments": "the kernel's arguments",
+    "descriptor only": "the kernel descriptor (registers, private memory)",
+    "grid": "the grid",
+    "instructions": "instructions",
+    "launch only": "threads or shared memory of the launch",
+}
 Lines = Callable[[Location], int | None]
 """Today's line in the file of a place in a function."""
 
@@ -252,7 +259,7 @@ class _Fold:
                 rest = f"; {len(left)} other{'s' if len(left) > 1 else ''}: {_effects(left)}" if left else ""
                 return f"{said}{place}{rest}"
             case KnobClass.LIVE:
-                return f"changes {_listed(sorted({v.detail for v in moved if v.detail}))}"
+                return f"changes {_listed([_CHANGES[d] for d in sorted({v.detail for v in moved if v.detail})])}"
             case KnobClass.UNKNOWN:
                 return "no answer tells"
 
@@ -348,7 +355,10 @@ def _violates(rule: LiteralRule, names: Mapping[str, Value]) -> bool:
 
 
 def _difference(base: Program, other: Program) -> str:
-    return "instructions" if base.code != other.code else "the kernel descriptor (registers, shared memory) only"
+    if base.code != other.code:
+        return "instructions"
+    # Without another descriptor it is what the launch brings: threads, dynamic shared memory, clusters.
+    return "descriptor only" if base.descriptor != other.descriptor else "launch only"
 
 
 def _lines(numbers: Sequence[str]) -> str:

@@ -59,8 +59,8 @@ def blocked(warps: str, threads: str = "[8, 8]") -> str:
 def test_a_linear_layout_demands_extents_and_warps() -> None:
     found = rules("a, BLOCK_M, BLOCK_N", LINEAR)
     assert [(rule.text, rule.expression, rule.knobs, rule.location.line) for rule in found] == [
-        ("the bases cover 256 of BLOCK_M", "BLOCK_M == 256", ("BLOCK_M",), 1),
-        ("the bases cover 256 of BLOCK_N", "BLOCK_N == 256", ("BLOCK_N",), 1),
+        ("the bases span 256, so BLOCK_M = 256", "BLOCK_M == 256", ("BLOCK_M",), 1),
+        ("the bases span 256, so BLOCK_N = 256", "BLOCK_N == 256", ("BLOCK_N",), 1),
         ("basis 128 needs BLOCK_M > 128", "BLOCK_M > 128", ("BLOCK_M",), 2),
         ("basis 128 needs BLOCK_N > 128", "BLOCK_N > 128", ("BLOCK_N",), 2),
         ("3 warp bases mean num_warps = 8", "num_warps == 8", ("num_warps",), 4),
@@ -76,7 +76,7 @@ def test_the_arguments_may_be_positional_and_come_by_other_names() -> None:
 
 def test_bases_that_repeat_cover_no_more() -> None:
     body = "layout: gl.constexpr = gl.DistributedLinearLayout([[1], [2], [3]], [[2], [0]], [[0]], [], [BLOCK])" + USE
-    assert "the bases cover 4 of BLOCK" in texts("a, BLOCK", body, warp_size=4)
+    assert "the bases span 4, so BLOCK = 4" in texts("a, BLOCK", body, warp_size=4)
 
 
 def test_a_constant_extent_that_fits_demands_nothing() -> None:

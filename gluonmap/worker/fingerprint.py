@@ -59,7 +59,7 @@ def fingerprint(binary: bytes, metadata: Any, ir: str, target: targets.Target) -
     # Dynamic shared memory, threads and clusters are no part of the file: the launch brings them.
     clusters = getattr(metadata, "num_ctas", 1), getattr(metadata, "cluster_dims", None)
     launch = repr((used.threads, used.shared_bytes, used.tensor_columns, clusters)).encode()
-    program = Program(digest=_hash(code, descriptor, launch), code=_hash(code), ir=ir)
+    program = Program(_hash(code, descriptor, launch), _hash(code), _hash(descriptor), ir)
     occupancy = targets.occupancy(target, used)
     return program, used if occupancy is None else _replace(used, occupancy=occupancy)
 

@@ -59,14 +59,15 @@ def load_module(file: KernelFile) -> tuple[ModuleType, list[str]]:
     notes = stubs.install(file.stubs)
     parts = path.with_suffix("").relative_to(root).parts
     if len(parts) > 1:
-        return importlib.import_module(".".join(parts)), notes
+        module = importlib.import_module(".".join(parts))
+        return module, notes + stubs.used_unasked()
     name = parts[0] if parts[0].isidentifier() and parts[0] not in sys.modules else f"kernel_file_{abs(hash(path))}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
-    return module, notes
+    return module, notes + stubs.used_unasked()
 
 
 def unwrap(thing: Any) -> Kernel | None:

@@ -62,12 +62,18 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def install(packages: Sequence[str]) -> list[str]:
-    """Put the stand-ins in place; notes for the report, one per package."""
+    """Put the stand-ins in place; notes for the report, one per package that the user named."""
     notes = [_install(package) for package in packages]
     if "torch" not in packages and not _installed("torch"):
         sys.meta_path.append(_Finder("torch"))
-        notes.append("torch is not installed here: an empty one stands in (a compile needs none)")
     return notes
+
+
+def used_unasked() -> list[str]:
+    """Notes on stand-ins that nobody asked for and that an import has used."""
+    if isinstance(sys.modules.get("torch"), _EmptyModule):
+        return ["torch is not installed here: an empty one stands in (a compile needs none)"]
+    return []
 
 
 def _installed(package: str) -> bool:
