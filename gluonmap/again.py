@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
-from gluonmap import targets
+from gluonmap import codec, exitcode, targets
 from gluonmap.describe import Description, Knob
 from gluonmap.errors import UnknownKnob, UsageError
 from gluonmap.model import Config, KnobKind, Parameter, SpaceMap
-from gluonmap.worker.protocol import Job, KernelFile
+from gluonmap.worker.protocol import EVIDENCE_FILE, Job, KernelFile
 
 
 def description_of(space: SpaceMap) -> Description:
@@ -55,3 +61,30 @@ def job_of(space: SpaceMap, moves: Config) -> Job:
         )
     candidate = description_of(space).candidate(moves)
     return Job("compile", space.target, KernelFile(str(path), space.kernel, space.recipe.stubs), candidate)
+
+
+NO_VERDICT = 3
+
+
+def _command(job: Job, folder: str) -> list[str]:
+    return [sys.executable, "-m", "gluonmap.worker", codec.canonical(job).decode(), folder]
+
+
+def command_line(job: Job) -> str:
+    """The command of the fresh interpreter, for a shell."""
+    return shlex.join(_command(job, os.path.join(tempfile.gettempdir(), "gluonmap-by-hand")))
+
+
+def run(job: Job) -> int:
+    """Exit status of the job in a fresh interpreter on this terminal; dies of the signal that the job died of."""
+    with tempfile.TemporaryDirectory(prefix=f"gluonmap-{os.getpid()}-") as folder:
+        status = subprocess.run(_command(job, folder), check=False).returncode
+        evidence = (Path(folder) / EVIDENCE_FILE).is_file()
+    if status < 0:
+        print(f"gluonmap: died by {exitcode.signal_name(status)}", file=sys.stderr, flush=True)
+        signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    if evidence:
+        return status
+    print(f"gluonmap: no verdict: exit status {status} without evidence", file=sys.stderr)
+    return NO_VERDICT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from gluonmap.describe import Description, Wishes
 from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UsageError
 from gluonmap.isolate import Ending, Isolation
 from gluonmap.journal import Head, Journal
-from gluonmap.model import Answer, Candidate, Config, Inspection, Outcome, SourceFile, SpaceMap, Verdict
+from gluonmap.model import Answer, Candidate, Config, Fault, Inspection, Outcome, SourceFile, SpaceMap, Verdict
 from gluonmap.oracle import Asked, Oracle
 from gluonmap.worker.protocol import Job, KernelFile, Limits
 
@@ -26,6 +26,8 @@ DEADLINE_PER_BASELINE = 30.0
 """A candidate may take this many times as long as the baseline's compile."""
 
 OTHER_HASH_SEED = "1"
+WORTH_WARMING = 2
+"""More candidates than this repay the import and the compile that warm a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Settings:
     jobs: int = 2
     deadline_s: float | None = None
     memory_bytes: int = 0
+    retry: bool = False
+    """Ask again what had no answer in an earlier run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +161,16 @@ class Campaign:
             answers: dict[str, Answer] = {}
             interrupted = False
             try:
-                stable = self._baseline(oracle, record, description, answers)
-                if stable is not None or _passed(answers[journal.key_of(description.candidate({}))]):
-                    self._singles(oracle, description, answers)
+                with SecondOpinion(oracle, record, self.settings.jobs, self.listen) as second:
+                    if self._baseline(oracle, description, answers, second):
+                        self._singles(oracle, description, answers)
+                        second.confirm(_alike(description, answers))
             except KeyboardInterrupt:
                 interrupted = True
+                for candidate in [description.candidate({}), *screen.singles(description).values()]:
+                    # An answer gets to the journal first: it may be there and not yet here.
+                    if (answer := oracle.known(candidate)) is not None:
+                        answers[journal.key_of(candidate)] = answer
             key = journal.key_of(description.candidate({}))
             if key not in answers:
                 raise Interrupted("interrupted before the baseline had an answer; nothing is known yet.")
@@ -170,7 +179,7 @@ class Campaign:
                 inspection,
                 self._identity_of(inspection, target),
                 answers,
-                record.stability(head.stamp, key),
+                {k: same for k in answers if (same := record.stability(head.stamp, k)) is not None},
                 screen.current_lines(inspection, self._paths(inspection, head.folder)),
             )
         space = self._refused(space, inspection, target)
@@ -209,48 +218,31 @@ class Campaign:
             functions=head.inspection.functions,
             limits=Limits(deadline, self.settings.memory_bytes),
             loadable=head.inspection.quiet,
+            retry=self.settings.retry,
         )
 
     def _baseline(
-        self, oracle: Oracle, record: Journal, description: Description, answers: dict[str, Answer]
-    ) -> bool | None:
-        """Ask the baseline, and again in a process with another hash seed; None where it does not pass."""
+        self, oracle: Oracle, description: Description, answers: dict[str, Answer], second: SecondOpinion
+    ) -> bool:
+        """Ask the baseline, and compile it again under another hash seed; False where it does not pass."""
         candidate = description.candidate({})
         key = journal.key_of(candidate)
-        with contextlib.ExitStack() as stack:
-            other: Isolation | None = None
-            if record.stability(oracle.stamp, key) is None:
-                other = stack.enter_context(Isolation(jobs=1, hash_seed=OTHER_HASH_SEED))
-                other.start()
-            self.listen(Event("plan", "baseline", 1, int(oracle.known(candidate) is not None)))
-            for asked in oracle.ask([candidate]):
-                answers[key] = asked.answer
-                self.listen(Event("answer", asked=asked))
-            answer = answers[key]
-            if not isinstance(answer, Verdict):
-                raise OracleFault(f"the baseline has no answer: {answer.text}.")
-            if not _passed(answer):
-                return None
-            if self.settings.deadline_s is None:
-                deadline = max(LEAST_DEADLINE_S, DEADLINE_PER_BASELINE * answer.seconds)
-                oracle.limits = Limits(deadline, self.settings.memory_bytes)
-            oracle.prepare(candidate)
-            if other is not None:
-                self._second_opinion(oracle, other, record, candidate, answer)
-        return record.stability(oracle.stamp, key)
-
-    def _second_opinion(
-        self, oracle: Oracle, other: Isolation, record: Journal, candidate: Candidate, answer: Verdict
-    ) -> None:
-        """Compile the baseline under another hash seed: "identical" proves nothing about code that is unstable."""
-        ending = other.ask(Job("compile", oracle.target, oracle.file, candidate), oracle.limits)
-        again = diagnostics.answer(ending, oracle.functions, oracle.limits.deadline_s)
-        if not isinstance(again, Verdict):
-            raise OracleFault(f"the baseline compiled once and had no answer the second time: {again.text}.")
-        same = (
-            again.program is not None and answer.program is not None and again.program.digest == answer.program.digest
-        )
-        record.write(journal.Stability(oracle.stamp, journal.key_of(candidate), same))
+        second.start_for(candidate)
+        self.listen(Event("plan", "baseline", 1, int(oracle.known(candidate) is not None)))
+        for asked in oracle.ask([candidate]):
+            answers[key] = asked.answer
+            self.listen(Event("answer", asked=asked))
+        answer = answers[key]
+        if not isinstance(answer, Verdict):
+            raise OracleFault(f"the baseline has no answer: {answer.text}.")
+        if not _passed(answer):
+            return False
+        if self.settings.deadline_s is None:
+            deadline = max(LEAST_DEADLINE_S, DEADLINE_PER_BASELINE * answer.seconds)
+            oracle.limits = Limits(deadline, self.settings.memory_bytes)
+        oracle.prepare(candidate)
+        second.confirm([candidate])
+        return True
 
     def _singles(self, oracle: Oracle, description: Description, answers: dict[str, Answer]) -> None:
         candidates = {journal.key_of(c): c for c in screen.singles(description).values()}
@@ -416,6 +408,75 @@ class Campaign:
             stubs=self.settings.stubs,
             map_path=_shown(self.map_path(target, inspection)),
         )
+
+
+class SecondOpinion:
+    """Compiles again, in processes with another hash seed, what is to be called identical.
+
+    Code that depends on the order of a set, on a clock or on chance proves nothing by being equal once.
+    """
+
+    def __init__(self, oracle: Oracle, record: Journal, jobs: int, listen: Listener) -> None:
+        self.oracle, self.record, self.listen = oracle, record, listen
+        self._isolation = Isolation(jobs=jobs, hash_seed=OTHER_HASH_SEED)
+        self._stack = contextlib.ExitStack()
+        self._open = False
+
+    def __enter__(self) -> SecondOpinion:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def start_for(self, candidate: Candidate) -> None:
+        """Begin to start the other server, if this candidate will need it."""
+        if self.record.stability(self.oracle.stamp, journal.key_of(candidate)) is None:
+            self._start()
+
+    def _start(self) -> None:
+        if not self._open:
+            self._stack.enter_context(self._isolation)
+            self._isolation.start()
+            self._open = True
+
+    def confirm(self, candidates: Iterable[Candidate]) -> None:
+        """Record for each candidate, all of which have passed, whether its program is the same again.
+
+        Raises:
+            OracleFault: one that has compiled has no answer now.
+        """
+        oracle = self.oracle
+        keyed = {journal.key_of(c): c for c in candidates}
+        unsure = {k: c for k, c in keyed.items() if self.record.stability(oracle.stamp, k) is None}
+        if not unsure:
+            return
+        self._start()
+        server = None
+        if len(unsure) > WORTH_WARMING and oracle.baseline is not None and oracle.loadable:
+            server = (oracle.target, oracle.file)
+            self._isolation.warm(server, Job("compile", oracle.target, oracle.file, oracle.baseline))
+        self.listen(Event("plan", "equal programs again", len(unsure)))
+        jobs = ((k, Job("compile", oracle.target, oracle.file, c)) for k, c in unsure.items())
+        for key, ending in self._isolation.run(jobs, oracle.limits, warm=server):
+            first = oracle.known(unsure[key])
+            again = diagnostics.answer(ending, oracle.functions, oracle.limits.deadline_s)
+            if not isinstance(first, Verdict) or not isinstance(again, Verdict):
+                text = again.text if isinstance(again, Fault) else "its first answer is gone"
+                raise OracleFault(f"a candidate that has compiled has no answer the second time: {text}.")
+            self.record.write(journal.Stability(oracle.stamp, key, _digest(first) == _digest(again)))
+            self.listen(Event("answer", asked=Asked(unsure[key], again, fresh=True)))
+
+
+def _alike(description: Description, answers: Mapping[str, Answer]) -> list[Candidate]:
+    """The passing singles whose program is the baseline's."""
+    base = _digest(answers[journal.key_of(description.candidate({}))])
+    singles = screen.singles(description).values()
+    return [c for c in singles if base and _digest(answers.get(journal.key_of(c))) == base]
+
+
+def _digest(answer: Answer | None) -> str:
+    """The program of a passing candidate; "" for any other answer."""
+    return answer.program.digest if isinstance(answer, Verdict) and answer.program else ""
 
 
 def _passed(answer: Answer) -> bool:

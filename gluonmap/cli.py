@@ -169,6 +169,7 @@ def bytes_of(text: str) -> int:
     help="After it a candidate is HUNG; by default 120 or 30 times the baseline.",
 )
 @click.option("--memory", default="", metavar="SIZE", help="Memory of one candidate, such as 8G.")
+@click.option("--retry", is_flag=True, help="Ask again what had no answer (unknown) in an earlier run.")
 @click.option("--python", "python", default="", metavar="VENV", help="Probe with the Triton of another environment.")
 @click.option(
     "--out",
@@ -241,6 +242,7 @@ def _settings(kernel_file: Path, options: dict[str, Any]) -> Settings:
         stubs=tuple(options["stubs"]),
         jobs=jobs,
         deadline_s=options["deadline"],
+        retry=options["retry"],
         memory_bytes=bytes_of(options["memory"]) if options["memory"] else campaign.default_memory_bytes(jobs),
     )
 
@@ -272,27 +274,36 @@ def report(maps: Sequence[Path], as_json: bool) -> None:
 @cli.command()
 @click.argument("map_file", type=click.Path(path_type=Path))
 @click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…")
+@click.option("--python", "python", default="", metavar="VENV", help="The environment whose Triton made the map.")
+@click.option("--any-triton", is_flag=True, help="Go on although another Triton made the map.")
 @click.option("--show", is_flag=True, help="Print the command of the fresh interpreter, and do not run it.")
-def repeat(map_file: Path, moves: Sequence[str], show: bool) -> None:
+def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, show: bool) -> None:
     """Repeat one candidate of MAP_FILE by hand: the baseline with KNOB=VALUE moved.
 
-    Runs in a fresh interpreter that takes this process's place: all that the compiler prints is seen, and the exit
-    status is the candidate's own (0 pass, 10 rejected by the front end, 11 by a pass, 12 no resources, or its signal).
+    Runs in a fresh interpreter on this terminal, so that all the compiler prints is seen. The exit status is the
+    candidate's own: 0 pass, 10 rejected by the front end, 11 by a pass, 12 no resources, or its signal; 3 no verdict.
 
     \b
     gluonmap repeat reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128
     """
-    import shlex
-
-    from gluonmap import again, codec
+    if python:
+        _become(python)
+    from gluonmap import again, codec, installation
+    from gluonmap.errors import UsageError
 
     wanted = {k: value_of(v) for k, v in (pair(t, "KNOB=VALUE") for t in moves)}
-    job = again.job_of(codec.read_map(map_file), wanted)
-    command = [sys.executable, "-m", "gluonmap.worker", codec.canonical(job).decode()]
+    space = codec.read_map(map_file)
+    job = again.job_of(space, wanted)
+    here = installation.triton_version(installation.triton_folder())
+    if here != space.triton and not any_triton:
+        raise UsageError(
+            f"the map was made with Triton {space.triton}, and this is {here}. Name the environment that has it with "
+            "--python VENV, or try it here with --any-triton."
+        )
     if show:
-        click.echo(shlex.join(command))
-        return
-    os.execv(command[0], command)
+        click.echo(again.command_line(job))
+    else:
+        sys.exit(again.run(job))
 
 
 @cli.command()

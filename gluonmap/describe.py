@@ -230,7 +230,9 @@ class _Describer:
         knobs = [*constexprs, *self.target.option_domains]
         for name in [*self.wishes.sets, *self.wishes.domains, *self.probe.knobs, *self.probe.baseline]:
             if name not in known:
-                raise UnknownKnob(owner, name, knobs)
+                raise UnknownKnob(
+                    owner, name, knobs, "A name that host code alone reads needs a --grid or --derive that reads it."
+                )
             parameter = self.parameters.get(name)
             if parameter and parameter.heuristic:
                 raise UsageError(f"{name} of {owner} is computed by @triton.heuristics: it cannot be set or turned.")

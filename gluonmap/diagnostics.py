@@ -20,6 +20,8 @@ _TELLING = (
     re.compile(r"(?P<text>terminate called after .*)"),
     re.compile(r"(?P<text>UNREACHABLE executed.*)"),
 )
+# Located diagnostics that only say that something has gone wrong, and point at the function's first line.
+_VAGUE = ("Failures have been detected while processing an MLIR pass pipeline",)
 _OUT_OF_MEMORY = re.compile(r"std::bad_alloc|LLVM ERROR: out of memory|MemoryError|Cannot allocate memory")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -159,4 +161,6 @@ def _diagnostics(stderr: str) -> list[tuple[tuple[str, int] | None, str]]:
                 fallback.append((None, match["text"]))
                 break
     aborts = [f for f in fallback if f[1].startswith("LLVM ERROR")]
-    return aborts + found + [f for f in fallback if f not in aborts]
+    vague = [f for f in found if f[1].startswith(_VAGUE)]
+    telling = [f for f in found if f not in vague]
+    return aborts + telling + [f for f in fallback if f not in aborts] + vague

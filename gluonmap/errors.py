@@ -45,9 +45,8 @@ class UnknownName(UsageError):
         members = sorted(known)
         close = difflib.get_close_matches(name, members, n=1, cutoff=0.5)
         text = f"{owner} has no {self.what} {name!r} (it has {', '.join(members) or 'none'})."
-        if close:
-            text += f" Did you mean {close[0]}?"
-        super().__init__(f"{text} {hint}".rstrip())
+        advice = f"Did you mean {close[0]}?" if close else hint
+        super().__init__(f"{text} {advice}".rstrip())
 
 
 class UnknownKnob(UnknownName):

@@ -81,6 +81,8 @@ class Journal:
         self._answers: dict[tuple[str, str], Answered] = {}
         self._open_intents: dict[tuple[str, str], int] = {}
         self._stability: dict[tuple[str, str], bool] = {}
+        self._this_time: set[tuple[str, str]] = set()
+        """Candidates that were answered since the file was opened."""
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Journal:
@@ -120,9 +122,16 @@ class Journal:
         self._write(data if data.endswith(b"\n") else data + b"\n")
         self._read()
 
-    def answer(self, stamp: str, key: str, *, deadline_s: float, memory_bytes: int) -> Answer | None:
-        """What is known of a candidate; None: ask. What came of a tighter bound than today's is not known."""
+    def answer(
+        self, stamp: str, key: str, *, deadline_s: float, memory_bytes: int, retry: bool = False
+    ) -> Answer | None:
+        """What is known of a candidate; None: ask.
+
+        What came of a tighter bound than today's is not known; with `retry`, neither is what had no answer.
+        """
         found = self._answers.get((stamp, key))
+        if retry and (found is None or (isinstance(found.answer, Fault) and (stamp, key) not in self._this_time)):
+            return None
         if found is None:
             if self._open_intents.get((stamp, key), 0) >= MOST_INTENTS:
                 return Fault(f"the tool died {MOST_INTENTS} times while this candidate ran: not asked again")
@@ -148,6 +157,8 @@ class Journal:
             StorageFault: the disk is full, or the file is gone.
         """
         self._take(record)
+        if isinstance(record, Answered):
+            self._this_time.add((record.stamp, record.key))
         self._write(msgspec.json.encode(record) + b"\n", sync=isinstance(record, Answered))
 
     def _write(self, data: bytes, sync: bool = False) -> None:

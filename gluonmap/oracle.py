@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from gluonmap import diagnostics, journal
-from gluonmap.errors import OracleFault
+from gluonmap.errors import OracleFault, StorageFault
 from gluonmap.isolate import Ending, Isolation
 from gluonmap.journal import Journal
 from gluonmap.model import Answer, Candidate, Fault, FunctionSource, Proof, Verdict
@@ -40,6 +41,7 @@ class Oracle:
         functions: Sequence[FunctionSource],
         limits: Limits,
         loadable: bool,
+        retry: bool = False,
     ) -> None:
         self.journal = journal
         self.isolation = isolation
@@ -48,9 +50,11 @@ class Oracle:
         self.target = target
         self.functions = functions
         self.limits = limits
-        self._loadable = loadable
+        self.retry = retry
+        """Ask again what had no answer in an earlier run."""
+        self.loadable = loadable
         """A server may import the kernel's file: an isolated import was quiet."""
-        self._baseline: Candidate | None = None
+        self.baseline: Candidate | None = None
         self._faults_in_a_row = 0
 
     def known(self, candidate: Candidate) -> Answer | None:
@@ -60,11 +64,12 @@ class Oracle:
             journal.key_of(candidate),
             deadline_s=self.limits.deadline_s,
             memory_bytes=self.limits.memory_bytes,
+            retry=self.retry,
         )
 
     def prepare(self, baseline: Candidate) -> None:
         """Use a warm server for what comes, if a child has shown that the file and the baseline are harmless."""
-        self._baseline = baseline
+        self.baseline = baseline
 
     def ask(self, candidates: Iterable[Candidate]) -> Iterator[Asked]:
         """Answers of all candidates: known ones first, then fresh ones as they come.
@@ -98,11 +103,11 @@ class Oracle:
                 yield self._record(key, candidate, self._answer(ending))
 
     def _warm_up(self) -> None:
-        if not self._loadable or self._baseline is None or self.isolation.is_warm(self._server_key()):
+        if not self.loadable or self.baseline is None or self.isolation.is_warm(self._server_key()):
             return
-        job = Job("compile", self.target, self.file, self._baseline)
+        job = Job("compile", self.target, self.file, self.baseline)
         if not self.isolation.warm(self._server_key(), job):
-            self._loadable = False
+            self.loadable = False
 
     def _server_key(self) -> object:
         return (self.target, self.file)
@@ -125,8 +130,9 @@ class Oracle:
                 yield key, ending
         finally:
             running.close()  # type: ignore[attr-defined]
-            for key in in_flight:
-                self.journal.write(journal.Cancelled(self.stamp, key))
+            with contextlib.suppress(StorageFault):  # has been raised already by what could not be written before
+                for key in in_flight:
+                    self.journal.write(journal.Cancelled(self.stamp, key))
 
     def _answer(self, ending: Ending) -> Answer:
         return diagnostics.answer(ending, self.functions, self.limits.deadline_s)
@@ -148,9 +154,9 @@ class Oracle:
     def _is_well(self) -> bool:
         """True where the baseline, asked again, still has an answer: the faults are the candidates' own doing."""
         self._faults_in_a_row = 0
-        if self._baseline is None:
+        if self.baseline is None:
             return False
-        job = Job("compile", self.target, self.file, self._baseline)
+        job = Job("compile", self.target, self.file, self.baseline)
         return isinstance(self._answer(self.isolation.ask(job, self.limits)), Verdict)
 
     def _remember_ir(self, verdict: Verdict) -> None:

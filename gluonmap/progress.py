@@ -76,9 +76,9 @@ class Progress:
                 self._task = None
             if self._total:
                 self._task = self._rich.add_task(event.text, total=self._total, rate="", last="")
-        elif self._total and event.text != "baseline":
+        elif self._total > 1:
             known = f", {event.known} known already" if event.known else ""
-            self._say(f"{self._total} candidates to ask{known}")
+            self._say(f"{self._total} {event.text} to compile{known}")
 
     def _answer(self, event: Event) -> None:
         assert event.asked is not None
@@ -90,7 +90,7 @@ class Progress:
             task = self._rich.tasks[self._rich.task_ids.index(self._task)]
             rate = f"{task.finished_speed or task.speed or 0:.1f}/s" if self._done > 1 else ""
             self._rich.update(self._task, advance=1, rate=rate, last=f"last: {word}")
-        elif self._name == "baseline":
-            self._say(f"baseline {word} in {getattr(answer, 'seconds', 0.0):.1f} s")
+        elif self._total == 1:
+            self._say(f"{self._name} {word} in {getattr(answer, 'seconds', 0.0):.1f} s")
         elif self._done % PLAIN_EVERY == 0 or self._done == self._total:
-            self._say(f"{self._done} of {self._total} asked, {self._failing} do not pass")
+            self._say(f"{self._done} of {self._total} compiled, {self._failing} do not pass")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,10 +77,13 @@ def fold(
     inspection: Inspection,
     identity: Identity,
     answers: Mapping[str, Answer],
-    stable: bool | None,
+    stable: Mapping[str, bool],
     lines: Lines,
 ) -> SpaceMap:
-    """The map that the answers (by candidate key) give. The baseline must have been answered."""
+    """The map that the answers (by candidate key) give. The baseline must have been answered.
+
+    `stable` tells, by key, whether a second compile under another hash seed gave the same program.
+    """
     return _Fold(description, inspection, identity, answers, stable, lines).map()
 
 
@@ -90,14 +94,15 @@ class _Fold:
         inspection: Inspection,
         identity: Identity,
         answers: Mapping[str, Answer],
-        stable: bool | None,
+        stable: Mapping[str, bool],
         lines: Lines,
     ) -> None:
         self.description, self.inspection, self.identity = description, inspection, identity
-        self.answers, self.stable, self.lines = answers, stable, lines
+        self.answers, self.confirmed, self.lines = answers, stable, lines
         self.functions: Sequence[FunctionSource] = inspection.functions
         self.baseline = description.candidate({})
         self.base_answer = answers[key_of(self.baseline)]
+        self.stable = stable.get(key_of(self.baseline))
         self.rules = layouts.literal_rules(inspection.functions, inspection.parameters, description.target.warp_size)
         self.missing = 0
 
@@ -134,7 +139,7 @@ class _Fold:
             next_step="" if passed else self._next_step(),
             warnings=verdict.warnings if verdict else (),
             fixed=self._fixed(),
-            not_probed=description.not_probed,
+            not_probed={n: w for n, w in description.not_probed.items() if n not in description.fixed},
             literals=self._rule_texts(self.rules),
             notes=self._notes(),
             unanswered=self.missing,
@@ -146,8 +151,8 @@ class _Fold:
         if self.stable is False:
             notes.insert(
                 0,
-                "the baseline gives another program under another hash seed: this kernel's code is unstable, "
-                "so no value can be called inert or live",
+                "two compiles of the baseline gave two programs: this kernel's code is unstable, so no value can be "
+                "called inert or live",
             )
         return tuple(notes)
 
@@ -165,7 +170,9 @@ class _Fold:
         for name, parameter in self.description.parameters.items():
             if parameter.heuristic:
                 fixed[name] = "computed by @triton.heuristics"
-        return {n: w if w else "set, not turned" for n, w in fixed.items()}
+        for name, value in self.description.fixed.items():
+            fixed[name] = f"{value!r}: {fixed.get(name) or self.description.not_probed.get(name) or 'set, not turned'}"
+        return {n: w if w else "not turned" for n, w in fixed.items()}
 
     # -- one knob ------------------------------------------------------------------------------------------------
 
@@ -232,7 +239,13 @@ class _Fold:
             return Effect.LIVE_HOST, "grid"
         if candidate.args != self.baseline.args:
             return Effect.LIVE_HOST, "arguments"
-        return Effect.INERT, ""
+        match self.confirmed.get(key_of(candidate)):
+            case True:
+                return Effect.INERT, ""
+            case False:
+                return Effect.UNKNOWN, "unstable code"
+            case None:
+                return Effect.UNKNOWN, "same program, compiled once"
 
     def _equivalent(self, name: str, values: Sequence[ValueMap]) -> tuple[tuple[Value, ...], ...]:
         """Values whose programs, grids and arguments are equal; unstable code proves nothing."""
@@ -253,8 +266,12 @@ class _Fold:
             case KnobClass.PINNED | KnobClass.BOUNDED:
                 failing = [v for v in moved if v.effect is Effect.ABORTING]
                 because = list(dict.fromkeys(b for v in failing for b in v.because))
+                reasons = list(dict.fromkeys((v.because[0] if v.because else v.reason) for v in failing))
                 said = because[0] if because else failing[0].reason
                 place = "" if because or failing[0].line is None else f" (line {failing[0].line})"
+                place += (
+                    f", and {len(reasons) - 1} other reason{'s' if len(reasons) > 2 else ''}" if reasons[1:] else ""
+                )
                 left = [v for v in moved if v.effect in (Effect.LIVE, Effect.LIVE_HOST, Effect.INERT)]
                 rest = f"; {len(left)} other{'s' if len(left) > 1 else ''}: {_effects(left)}" if left else ""
                 return f"{said}{place}{rest}"
@@ -316,7 +333,7 @@ class _Fold:
 
     def _repeat(self, moves: Config) -> str:
         settings = "".join(f" {quoted(n, v)}" for n, v in moves.items())
-        return f"gluonmap repeat {self.identity.map_path}{settings}"
+        return f"gluonmap repeat {shlex.quote(self.identity.map_path)}{settings}"
 
 
 def classify(moved: Sequence[ValueMap]) -> KnobClass:

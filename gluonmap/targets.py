@@ -69,7 +69,7 @@ TARGETS: tuple[Target, ...] = (
         "gfx950", "cdna4", "hip", "gfx950", 64, 163_840, waves_per_simd=8, vgprs_per_simd=512,
         option_domains=_AMD_OPTIONS | {"schedule_hint": ("none", "attention", "memory-bound-attention")},
     ),
-    Target("gfx1250", "", "hip", "gfx1250", 32, 327_680, option_domains=_AMD_OPTIONS),
+    Target("gfx1250", "", "hip", "gfx1250", 32, 327_680, option_domains=_AMD_OPTIONS | {"num_ctas": (1, 2, 4)}),
     Target("sm_90", "hopper", "cuda", 90, 32, 232_448, registers=65_536, option_domains=_NVIDIA_OPTIONS),
     Target(
         "sm_100", "blackwell", "cuda", 100, 32, 232_448, tensor_columns=512, registers=65_536,
@@ -100,7 +100,7 @@ NOT_KNOBS: dict[str, str] = {
     "max_num_imprecise_acc_default": "changes numbers",
     "maxnreg": "is not this target's",
     "min_shared_mem": "pads shared memory",
-    "num_ctas": "needs clusters of work-groups, which Triton has on NVIDIA only",
+    "num_ctas": "needs clusters of work-groups, which this target lacks",
     "ptx_options": "is free text for the assembler",
     "ptx_version": "is the assembler's version",
     "sanitize_overflow": "changes what is checked",

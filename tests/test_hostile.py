@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from typing import Any
 
@@ -153,6 +154,12 @@ def test_many_candidates_without_an_answer_do_not_keep_the_others_from_theirs(le
     assert leaving["knobs"]["HOW"]["class"] == "unknown"
 
 
+def test_a_candidate_that_kills_its_server_costs_only_its_own_answer(project: Project) -> None:
+    space = probed(project, "killing", WHOM=["nobody", "the server"], TILE=[256, 128, 64])
+    assert outcomes(space, "WHOM") == {"nobody": "PASS", "the server": "unknown"}
+    assert outcomes(space, "TILE") == {256: "PASS", 128: "PASS", 64: "PASS"}
+
+
 def test_a_baseline_without_an_answer_stops_the_run_with_a_fault(project: Project) -> None:
     done = project.run("probe", project.kernel("leaving", HOW=["os._exit 0", "not"], TILE=[256]), "-t", "gfx942")
     assert (done.code, done.stdout) == (3, "")
@@ -171,6 +178,8 @@ import triton.language as tl
 def fill(x, TILE: tl.constexpr):
     tl.store(x + tl.arange(0, TILE), 1)
 """
+
+FILL = ("-t", "gfx942", "--arg", "x=*fp32", "--domain", "TILE=16,32", "--domain", "num_warps=4", "--json")
 
 
 @pytest.mark.parametrize(
@@ -252,6 +261,36 @@ def test_threads_children_and_questions_for_the_gpu_at_import_do_not_keep_the_ma
     assert effects(space, "TILE") == {256: "baseline", 128: "live"}
 
 
+@pytest.mark.parametrize(
+    "deed",
+    [
+        pytest.param("import os\nos.environ.clear()", id="no environment"),
+        pytest.param(
+            "import os, signal\nif os.fork() == 0:\n    os.setsid()\n    signal.pause()", id="a fork that goes on"
+        ),
+        pytest.param("import sys\nsys.stdout = sys.stderr = None", id="no streams", marks=pytest.mark.slow),
+        pytest.param("import os\nos.closerange(0, 1000)", id="no descriptors", marks=pytest.mark.slow),
+        pytest.param("print('x' * 10_000_000)", id="much output", marks=pytest.mark.slow),
+        pytest.param("import signal\nsignal.alarm(1)", id="an alarm clock", marks=pytest.mark.slow),
+    ],
+)
+def test_an_import_that_takes_its_process_apart_does_not_keep_the_map_away(project: Project, deed: str) -> None:
+    project.write("kernels/vandal.py", deed + "\n" + KERNEL)
+    done = project.run("probe", "kernels/vandal.py", *FILL)
+    assert (done.code, effects(done.map, "TILE")) == (0, {16: "baseline", 32: "live"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["my kernel", "it's", "x.y", "triton"])
+def test_a_file_may_have_any_name_and_its_repeat_command_runs(project: Project, name: str) -> None:
+    project.write(f"kernels/{name}.py", KERNEL)
+    done = project.run("probe", f"kernels/{name}.py", *FILL)
+    assert done.code == 0, done.stderr
+    command = shlex.split(done.map["knobs"]["TILE"]["values"][1]["repeat"])
+    assert command[:2] == ["gluonmap", "repeat"]
+    assert project.run(*command[1:]).code == 0
+
+
 # --- what the user asks cannot be done --------------------------------------------------------------------------------
 
 
@@ -291,7 +330,9 @@ KNOWN = "(it has CHECKED, TILE, UNREAD, "
         (["--config", "entries.json#large"], ["no entry 'large' (it has small)"]),
         (["--probe-file", "missing.py"], ["missing.py", "No such file"]),
         (["--probe-file", "computed.py"], ["computed.py:1", "KNOBS must be written as a literal"]),
-        (["--probe-file", "nested.py"], ["nested.py", "a value of TILE is [16]"]),
+        (["--probe-file", "nested.py"], ["nested.py: KNOBS gives TILE the value [16]"]),
+        (["--probe-file", "shapes.py"], ["shapes.py: SHAPES['small'] must be a dict, not 5"]),
+        (["--probe-file", "baseline.py"], ["baseline.py: BASELINE gives TILE the value [16]"]),
         (["--target", "gfx941"], ["no target 'gfx941'", "Did you mean gfx942?", "gluonmap targets"]),
         (["--target", ","], ["--target names no target", "gluonmap targets"]),
         (["--memory", "much"], ["--memory takes a size such as 8G", "'much'"]),
@@ -308,6 +349,8 @@ def test_a_question_that_cannot_be_asked_is_refused_with_the_word_that_broke_it(
     plain.write("nested.json", '{"any": {"TILE": [1]}}')
     plain.write("entries.json", '{"small": {"TILE": 128}}')
     plain.write("computed.py", "KNOBS = {'TILE': list(range(4))}\n")
+    plain.write("shapes.py", "SHAPES = {'small': 5}\n")
+    plain.write("baseline.py", "BASELINE = {'TILE': [16]}\n")
     plain.write("nested.py", "KNOBS = {'TILE': [[16]]}\n")
     target = [] if "--target" in arguments else ["-t", "gfx942"]
     refused(plain.run("probe", "kernels/plain.py", *target, *arguments), *telling)
@@ -348,7 +391,7 @@ def test_values_that_give_one_program_are_equivalent_and_another_descriptor_is_l
     waves = plain_map["knobs"]["waves_per_eu"]
     assert effects(plain_map, "waves_per_eu") == {0: "baseline", 1: "inert", 2: "live"}
     assert list(map(list, waves["equivalent"])) == [[0, 1]]
-    assert value(plain_map, "waves_per_eu", 2)["detail"].startswith("the kernel descriptor")
+    assert value(plain_map, "waves_per_eu", 2)["detail"] == "descriptor only"
     assert waves["class"] == "live"
 
 
@@ -383,6 +426,13 @@ def test_a_knob_that_only_the_grid_reads_is_live_on_the_host(project: Project) -
     assert host["digest"] == space["digest"]
     assert space["knobs"]["PROGRAMS"]["kind"] == "host"
     assert [entry["type"] for entry in project.journal("persistent/gfx942")].count("intent") == 2  # not a third
+
+
+def test_a_name_that_only_the_grid_reads_and_that_is_not_turned_does_not_reach_the_compiler(project: Project) -> None:
+    space = probed(project, "persistent", "--grid", "(PROGRAMS,)", "--set", "PROGRAMS=300", TILE=[1024, 512])
+    assert space["grid"] == [300]
+    assert effects(space, "TILE") == {1024: "baseline", 512: "live"}
+    assert project.run("repeat", "reports/persistent.gfx942.json", "TILE=512").code == 0
 
 
 def test_code_that_differs_from_compile_to_compile_is_neither_inert_nor_live(project: Project) -> None:

@@ -546,7 +546,7 @@ def test_markdown_has_the_sections_of_the_terminal_in_the_same_order() -> None:
         "## Knobs (4 pinned, 1 bounded, 3 live, 3 inert, 1 unknown)",
         "## Why values fail",
         "## Programs (6 distinct)",
-        "## Layouts written as literals",
+        "## Demands read from the source",
         "## Notes",
         "## Passed with an error message",
         "## Fixed parameters",

@@ -36,7 +36,7 @@ def _body(space: SpaceMap) -> list[str]:
     if programs := words.programs(space):
         blocks += [f"## Programs ({len(programs)} distinct)", _programs(programs)]
     if space.literals:
-        blocks += ["## Layouts written as literals", _bullets(map(text, space.literals))]
+        blocks += ["## Demands read from the source", _bullets(map(text, space.literals))]
     return blocks + _rest(space)
 
 

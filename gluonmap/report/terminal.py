@@ -58,7 +58,7 @@ def _print(space: SpaceMap, console: Console) -> None:
     if programs := words.programs(space):
         _section(console, f"Programs ({len(programs)} distinct)", *_programs(programs, console))
     if space.literals:
-        _section(console, "Layouts written as literals", _bullets(space.literals))
+        _section(console, "Demands read from the source", _bullets(space.literals))
     _print_rest(space, console)
     _print_repeats(space, console)
 

@@ -182,6 +182,12 @@ def matters(knob: KnobMap) -> bool:
     return knob.knob_class is KnobClass.LIVE or (knob.knob_class is KnobClass.BOUNDED and live)
 
 
+def unsettled(knob: KnobMap) -> bool:
+    """Return whether the answers that are missing could still make the knob matter."""
+    open_values = any(value.effect is Effect.UNKNOWN for value in knob.values)
+    return knob.knob_class is KnobClass.UNKNOWN or (open_values and not matters(knob))
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """One value as the table of knobs shows it."""
@@ -235,7 +241,7 @@ def sentence(space: SpaceMap) -> str:
 def _clauses(space: SpaceMap) -> list[str]:
     names: dict[KnobClass, list[str]] = {each: [] for each in CLASS_COLOURS}
     for name, knob in signature_order(space):
-        names[knob.knob_class].append(name)
+        names[KnobClass.UNKNOWN if unsettled(knob) else knob.knob_class].append(name)
     clauses = [_how_many_matter(space)]
     if pinned := names[KnobClass.PINNED]:
         places = [label(space.knobs[name].baseline) for name in pinned]
@@ -255,7 +261,7 @@ def _be(names: Sequence[str]) -> str:
 
 def _how_many_matter(space: SpaceMap) -> str:
     total, live = len(space.knobs), sum(matters(knob) for knob in space.knobs.values())
-    doubt = not live and any(knob.knob_class is KnobClass.UNKNOWN for knob in space.knobs.values())
+    doubt = not live and any(unsettled(knob) for knob in space.knobs.values())
     if total == 1:
         text = "The only knob " + ("matters" if live else "is not known to matter" if doubt else "does not matter")
     elif live == 0:

@@ -1,31 +1,37 @@
-"""One candidate in a fresh interpreter, by hand: `python -m gluonmap.worker JOB` with the job as JSON text.
+"""One candidate in a fresh interpreter, by hand: `python -m gluonmap.worker JOB FOLDER` with the job as JSON text.
 
-`gluonmap repeat` starts it. Everything that the compiler prints goes to the terminal; the process leaves with the
-documented exit status, or dies as the candidate does.
+`gluonmap repeat` starts it. Everything that the compiler prints goes to the terminal; the evidence goes to FOLDER and
+to stdout; the process leaves with the documented exit status, or dies as the candidate does.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
 
 import msgspec
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m gluonmap.worker JOB   (JSON; `gluonmap repeat MAP KNOB=VALUE` makes it)")
+    if len(sys.argv) != 3:
+        sys.exit("usage: python -m gluonmap.worker JOB FOLDER   (`gluonmap repeat MAP KNOB=VALUE` makes both)")
     from gluonmap.worker import jobs, preload, progress
     from gluonmap.worker.protocol import Job
+    from gluonmap.worker.server import use_temporary
 
-    job = msgspec.json.decode(sys.argv[1], type=Job)
-    with tempfile.TemporaryDirectory(prefix="gluonmap-repeat-") as cache:
-        os.environ["TRITON_CACHE_DIR"] = cache
-        preload.preload()
-        evidence = jobs.carry_out(job, progress.Slot())
-    print(msgspec.json.format(msgspec.json.encode(evidence), indent=2).decode())
-    sys.exit(evidence.status)
+    job, folder = msgspec.json.decode(sys.argv[1], type=Job), sys.argv[2]
+    os.makedirs(folder, exist_ok=True)
+    terminal = os.dup(1)  # the code under test may close its own
+    use_temporary(folder)
+    os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")
+    preload.preload()
+    evidence = jobs.carry_out(job, progress.Slot())
+    jobs.write_evidence(folder, evidence)
+    for stream in (sys.stdout, sys.stderr):
+        if not stream.closed:
+            stream.flush()
+    os.write(terminal, msgspec.json.format(msgspec.json.encode(evidence), indent=2) + b"\n")
+    os._exit(evidence.status)  # exit handlers of the code under test must not get a say
 
 
 if __name__ == "__main__":

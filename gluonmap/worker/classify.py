@@ -26,7 +26,7 @@ def classify(error: BaseException, slot: Slot, jit: Any = None, imported: str = 
     if isinstance(inner, MemoryError):  # the front end wraps it in a CompilationError
         text = "the compiler ran out of host memory (its limit, not the GPU's)"
         return Evidence(exitcode.NO_RESOURCES, reason=Reason("host memory", text, progress.phase))
-    front = progress.phase in ("", "import", "front end")
+    front = progress.phase in ("", "import", "arguments", "front end")
     status = exitcode.REJECTED_FRONT_END if front else exitcode.REJECTED_BACK_END
     reason = Reason(_kind(error, inner), message(inner), progress.phase)
     file, function, line = _place(inner, jit, imported)

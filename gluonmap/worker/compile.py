@@ -42,6 +42,7 @@ def compile_candidate(
 ) -> Evidence:
     """Evidence of a compile that came to an end. Exceptions of the front end and the passes go through."""
     watch = _Watch(target, candidate.proof, slot, known_ir)
+    slot.phase("arguments")
     positional, keywords = bind(kernel, candidate, target)
     slot.phase("front end")
     started = time.perf_counter()
@@ -64,7 +65,7 @@ def bind(kernel: Kernel, candidate: Candidate, target: targets.Target) -> tuple[
     A parameter that bears an option's name must arrive as keyword: the compiler's options are read from there.
     """
     given: dict[str, Any] = {n: arguments.make(v, target.backend) for n, v in candidate.args.items()}
-    given |= {n: value_of(v, kernel) for n, v in candidate.config.items()}
+    given |= {n: value_of(n, v, kernel) for n, v in candidate.config.items()}
     for values in kernel.heuristics:
         for name, function in values.items():
             given[name] = function(dict(given))
@@ -75,11 +76,23 @@ def bind(kernel: Kernel, candidate: Candidate, target: targets.Target) -> tuple[
     return positional, given
 
 
-def value_of(value: Any, kernel: Kernel) -> Any:
-    """A configuration's value as the kernel gets it."""
-    if isinstance(value, str) and value.startswith(PYTHON_VALUE):
+class BadExpression(Exception):
+    """A `py:` value that is a mistake of the probe, and says nothing about the kernel."""
+
+
+def value_of(name: str, value: Any, kernel: Kernel) -> Any:
+    """A configuration's value as the kernel gets it.
+
+    Raises:
+        BadExpression: the expression names what is not there, or is no expression. What a layout's own constructor
+            refuses goes through: a launch with this value would fail as well.
+    """
+    if not isinstance(value, str) or not value.startswith(PYTHON_VALUE):
+        return value
+    try:
         return eval(value[len(PYTHON_VALUE) :], dict(vars(kernel.module)))  # the user's own probe, in a child
-    return value
+    except (NameError, AttributeError, LookupError, SyntaxError) as error:
+        raise BadExpression(f"{name}={value!r} is wrong: {type(error).__name__}: {error}") from error
 
 
 def option_names(target: targets.Target) -> dict[str, Any]:

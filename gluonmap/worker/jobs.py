@@ -18,6 +18,8 @@ from gluonmap.worker import compile, load, preload, progress, reach
 from gluonmap.worker.classify import classify
 from gluonmap.worker.protocol import EVIDENCE_FILE, STDERR_FILE, STDOUT_FILE, Evidence, Job
 
+NO_VERDICT = 98
+"""Exit status of a child whose job makes no sense; its words are the last line of its stderr."""
 _PLAIN = (int, float, str, bool, type(None))
 
 _loaded: tuple[str, str, load.Kernel] | None = None
@@ -44,6 +46,9 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
         return Evidence(
             exitcode.REJECTED_FRONT_END, reason=Reason("KernelNotFound", "\n".join(missing.names), "import")
         )
+    except compile.BadExpression as error:
+        print(error, file=sys.stderr, flush=True)
+        raise SystemExit(NO_VERDICT) from error
     except Exception as error:
         evidence = classify(error, slot, kernel.jit if kernel else None, job.file.path)
         seconds = time.perf_counter() - started
@@ -99,11 +104,11 @@ def _device() -> str:
 def _inspect(job: Job, target: targets.Target, slot: progress.Slot) -> Evidence:
     assert job.file is not None
     before = set(sys.modules)
-    threads = threading.active_count()
+    threads, folder = threading.active_count(), Path(os.environ["TMPDIR"])
     slot.phase("import")
     preload.pretend(target)
     module, notes = load.load_module(job.file)
-    quiet = threading.active_count() == threads and not _children() and not _has_spoken()
+    quiet = threading.active_count() == threads and not _children() and not _has_spoken(folder)
     slot.phase("inspect")
     kernel = load.find_kernel(module, job.file.kernel)
     functions = reach.sources(kernel.jit)
@@ -177,9 +182,11 @@ def _children() -> bool:
         return False
 
 
-def _has_spoken() -> bool:
-    """True where the import wrote to stdout or stderr (files of this child's folder)."""
-    folder = Path(os.environ["TMPDIR"])
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+def _has_spoken(folder: Path) -> bool:
+    """True where the import wrote to stdout or stderr (files of this child), or put something in their place."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (AttributeError, ValueError, OSError):
+        return True
     return any((folder / n).is_file() and (folder / n).stat().st_size > 0 for n in (STDOUT_FILE, STDERR_FILE))

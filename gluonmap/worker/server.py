@@ -16,6 +16,7 @@ import resource
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -190,13 +191,19 @@ def settle(folder: str, limits: Limits) -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _redirect(folder)
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")
-    os.environ["TMPDIR"] = folder
+    use_temporary(folder)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _bound(resource.RLIMIT_FSIZE, MAX_FILE_BYTES)
     if limits.memory_bytes:
         _bound(resource.RLIMIT_AS, limits.memory_bytes + _address_space())
+
+
+def use_temporary(folder: str) -> None:
+    """Make `tempfile` of this process and its children put things into `folder`, where they are removed with it."""
+    os.environ["TMPDIR"] = folder
+    tempfile.tempdir = None  # a server may have asked for it already, and the answer is kept
 
 
 def _bound(what: int, most: int) -> None:
@@ -233,6 +240,7 @@ def _warm(channel: Any, request: Request) -> None:
         assert request.job
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         _redirect(request.folder)
+        use_temporary(request.folder)
         os.environ["TRITON_CACHE_DIR"] = os.path.join(request.folder, "cache")
         from gluonmap.worker import jobs
 

@@ -1,4 +1,4 @@
-"""The front end kills the tool that started it all: the nearest ancestor that is run as `python -m gluonmap`."""
+"""The front end kills its parent process, or the tool: the nearest ancestor that is run as `python -m gluonmap`."""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -10,6 +10,9 @@ def kill(whom):
     import os
     import signal
 
+    if whom == "the server":
+        os.kill(os.getppid(), signal.SIGKILL)
+        signal.pause()
     pid = os.getppid() if whom == "the tool" else 0
     while pid > 1:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
