@@ -231,7 +231,7 @@ class _Describer:
         for name in [*self.wishes.sets, *self.wishes.domains, *self.probe.knobs, *self.probe.baseline]:
             if name not in known:
                 raise UnknownKnob(
-                    owner, name, knobs, "A name that host code alone reads needs a --grid or --derive that reads it."
+                    owner, name, knobs, otherwise="What only host code reads needs a --grid or --derive that reads it."
                 )
             parameter = self.parameters.get(name)
             if parameter and parameter.heuristic:

@@ -41,12 +41,12 @@ class UnknownName(UsageError):
 
     what = "name"
 
-    def __init__(self, owner: str, name: str, known: Iterable[str], hint: str = "") -> None:
+    def __init__(self, owner: str, name: str, known: Iterable[str], hint: str = "", *, otherwise: str = "") -> None:
         members = sorted(known)
         close = difflib.get_close_matches(name, members, n=1, cutoff=0.5)
         text = f"{owner} has no {self.what} {name!r} (it has {', '.join(members) or 'none'})."
-        advice = f"Did you mean {close[0]}?" if close else hint
-        super().__init__(f"{text} {advice}".rstrip())
+        text += f" Did you mean {close[0]}?" if close else f" {otherwise}" if otherwise else ""
+        super().__init__(f"{text} {hint}".rstrip())
 
 
 class UnknownKnob(UnknownName):
