@@ -10,11 +10,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import msgspec
+
 from gluonmap import codec, exitcode, targets
 from gluonmap.describe import Description, Knob
 from gluonmap.errors import UnknownKnob, UsageError
-from gluonmap.model import Config, KnobKind, Parameter, SpaceMap
-from gluonmap.worker.protocol import EVIDENCE_FILE, Job, KernelFile
+from gluonmap.model import Config, KnobKind, Outcome, Parameter, SpaceMap, Value, ValueMap
+from gluonmap.worker.protocol import EVIDENCE_FILE, Evidence, Job, KernelFile
 
 
 def description_of(space: SpaceMap) -> Description:
@@ -75,16 +77,51 @@ def command_line(job: Job) -> str:
     return shlex.join(_command(job, os.path.join(tempfile.gettempdir(), "gluonmap-by-hand")))
 
 
-def run(job: Job) -> int:
-    """Exit status of the job in a fresh interpreter on this terminal; dies of the signal that the job died of."""
+def run(job: Job, space: SpaceMap, moves: Config) -> int:
+    """Exit status of the job in a fresh interpreter on this terminal; dies of the signal that the job died of.
+
+    Ends with one line that says what it was, and whether the map says the same.
+    """
     with tempfile.TemporaryDirectory(prefix=f"gluonmap-{os.getpid()}-") as folder:
         status = subprocess.run(_command(job, folder), check=False).returncode
-        evidence = (Path(folder) / EVIDENCE_FILE).is_file()
+        try:
+            evidence = msgspec.json.decode((Path(folder) / EVIDENCE_FILE).read_bytes(), type=Evidence)
+        except OSError:
+            evidence = None
+    outcome, digest = _outcome(status, evidence)
+    how = exitcode.signal_name(status) or f"exit status {status}"
+    said = f"{outcome}, program {digest[:8]}" if digest else f"{outcome}, {how}"
+    print(f"gluonmap: {said}; {_compared(outcome, digest, space, moves)}", file=sys.stderr, flush=True)
     if status < 0:
-        print(f"gluonmap: died by {exitcode.signal_name(status)}", file=sys.stderr, flush=True)
         signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
-    if evidence:
-        return status
-    print(f"gluonmap: no verdict: exit status {status} without evidence", file=sys.stderr)
-    return NO_VERDICT
+    return status if evidence else NO_VERDICT
+
+
+def _outcome(status: int, evidence: Evidence | None) -> tuple[str, str]:
+    """Outcome in the words of a map, and the program's digest."""
+    if exitcode.crashed(status):
+        return Outcome.CRASHED.value, ""
+    if evidence is None or evidence.status != status:
+        return "unknown", ""
+    digest = evidence.program.digest if evidence.program else ""
+    return exitcode.OUTCOME_OF_STATUS[status].value, digest
+
+
+def _compared(outcome: str, digest: str, space: SpaceMap, moves: Config) -> str:
+    """Whether the map says the same of this candidate, if it is one that the map has."""
+    if not moves:
+        recorded, program = space.outcome, space.digest
+    elif len(moves) == 1 and (value := _value(space, *next(iter(moves.items())))):
+        recorded, program = value.outcome, value.digest
+    else:
+        return "the map has no such candidate"
+    if (outcome, digest) == (recorded, program):
+        return "the map says the same"
+    was = f"{recorded}, program {program[:8]}" if program else recorded
+    return f"the map says {was}: kernel, Triton or environment have changed since"
+
+
+def _value(space: SpaceMap, name: str, value: Value) -> ValueMap | None:
+    found = space.knobs[name].values if name in space.knobs else ()
+    return next((v for v in found if type(v.value) is type(value) and v.value == value), None)

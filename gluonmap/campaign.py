@@ -105,7 +105,7 @@ class Campaign:
         inspection = self._any_inspection(probe)
         excluded = {n: _lacks(n, use, None) for n, use in self._excluded(inspection).items()}
         # Some of cdna4's functions compile on gfx942 for narrow copies; a kernel that calls them is not meant for it.
-        if any(use.api.startswith("cdna4.") for use in self._apis(inspection)):
+        if self._names_cdna4(inspection):
             excluded.setdefault("gfx942", "the kernel is written with cdna4's API (--target gfx942 tries it)")
         wanted = probe.targets or tuple(t.name for t in targets.TARGETS)
         for name in wanted:
@@ -134,6 +134,9 @@ class Campaign:
 
     def _excluded(self, inspection: Inspection) -> dict[str, source.ApiUse]:
         return source.allowed_targets(self._apis(inspection))
+
+    def _names_cdna4(self, inspection: Inspection) -> bool:
+        return any(use.api.startswith("cdna4.") for use in self._apis(inspection))
 
     def _apis(self, inspection: Inspection) -> tuple[source.ApiUse, ...]:
         texts = {n: p.read_text(errors="replace") for n, p in self._paths(inspection, "").items() if p.is_file()}
@@ -184,6 +187,7 @@ class Campaign:
             )
         space = self._refused(space, inspection, target)
         stored = Stored(space, self.map_path(target, inspection))
+        self._note_what_is_replaced(stored)
         codec.write(stored.path, codec.dumps(space))
         if interrupted:
             raise Interrupted(f"interrupted: {space.unanswered} candidates were not asked.", stored)
@@ -247,7 +251,7 @@ class Campaign:
     def _singles(self, oracle: Oracle, description: Description, answers: dict[str, Answer]) -> None:
         candidates = {journal.key_of(c): c for c in screen.singles(description).values()}
         known = sum(1 for c in candidates.values() if oracle.known(c) is not None)
-        self.listen(Event("plan", "values", len(candidates), known))
+        self.listen(Event("plan", "values to compile", len(candidates), known))
         for asked in oracle.ask(candidates.values()):
             answers[journal.key_of(asked.candidate)] = asked.answer
             self.listen(Event("answer", asked=asked))
@@ -380,6 +384,9 @@ class Campaign:
             return space
         use = self._excluded(inspection).get(target.name)
         if use is None:
+            if target.name == "gfx942" and self._names_cdna4(inspection):
+                step = "the kernel is written with cdna4's API: probe it there with --target cdna4"
+                return msgspec.structs.replace(space, next_step=step)
             return space
         lines = screen.current_lines(inspection, self._paths(inspection, ""))
         allowed = ", ".join(self._allowed(inspection)) or "none of the known ones"
@@ -390,6 +397,25 @@ class Campaign:
     def _allowed(self, inspection: Inspection) -> list[str]:
         excluded = self._excluded(inspection)
         return [t.name for t in targets.TARGETS if t.name not in excluded]
+
+    def _note_what_is_replaced(self, stored: Stored) -> None:
+        """Tell where a map of something else is written over."""
+        try:
+            old = codec.read_map(stored.path)
+        except UsageError:
+            return
+        new = stored.space
+        pairs = {
+            "kernel": (f"{old.file}:{old.kernel}", f"{new.file}:{new.kernel}"),
+            "Triton": (old.triton, new.triton),
+            "shape": (old.shape, new.shape),
+            "outcome of the baseline": (old.outcome, new.outcome),
+        }
+        for what, (before, after) in pairs.items():
+            if before != after:
+                text = f"{_shown(stored.path)} replaces a map of another {what} ({before} before, {after} now)"
+                self.listen(Event("note", f"{text}; --out DIR keeps both"))
+                return
 
     def _journal_path(self, target: targets.Target) -> Path:
         below = probefile.below_kernels(self.path).with_suffix("")
@@ -455,7 +481,8 @@ class SecondOpinion:
         if len(unsure) > WORTH_WARMING and oracle.baseline is not None and oracle.loadable:
             server = (oracle.target, oracle.file)
             self._isolation.warm(server, Job("compile", oracle.target, oracle.file, oracle.baseline))
-        self.listen(Event("plan", "equal programs again", len(unsure)))
+        what = "equal programs to compile again" if len(unsure) > 1 else "baseline once more"
+        self.listen(Event("plan", what, len(unsure)))
         jobs = ((k, Job("compile", oracle.target, oracle.file, c)) for k, c in unsure.items())
         for key, ending in self._isolation.run(jobs, oracle.limits, warm=server):
             first = oracle.known(unsure[key])

@@ -99,6 +99,8 @@ def values_of(text: str) -> tuple[Value, ...]:
         else:
             current += character
     parts.append(current)
+    if len(parts) > 1 and not all(p.strip() for p in parts):
+        raise click.UsageError(f"an empty value stands in {text!r}; write '' for an empty text.")
     return tuple(value_of(p.strip()) for p in parts if p.strip())
 
 
@@ -303,7 +305,7 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
     if show:
         click.echo(again.command_line(job))
     else:
-        sys.exit(again.run(job))
+        sys.exit(again.run(job, space, wanted))
 
 
 @cli.command()
@@ -360,7 +362,8 @@ def _become(venv: str) -> None:
         for i, a in enumerate(sys.argv[1:], 1)
         if not (a == "--python" or a.startswith("--python=") or sys.argv[i - 1] == "--python")
     ]
-    here = [p for p in sys.path if p and Path(p).is_dir()]
+    own = str(Path(__file__).resolve().parent.parent)  # an editable install puts no folder on the path
+    here = [p for p in [*sys.path, own] if p and Path(p).is_dir()]
     boot = _BOOT.format(venv=str(venv), version=tuple(sys.version_info[:2]), here=here)
     os.execv(str(python), [str(python), "-c", boot, *arguments])
 

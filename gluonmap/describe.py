@@ -5,18 +5,17 @@ All ways of telling end here. What could be inferred is inferred and noted; what
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gluonmap import expression, source
+from gluonmap import dtypes, expression, source
+from gluonmap.dtypes import DESCRIPTOR
 from gluonmap.errors import NeedsHelp, UnknownKnob, UsageError
 from gluonmap.model import Candidate, Config, Inspection, KnobKind, Parameter, Value
 from gluonmap.probefile import ProbeFile
 from gluonmap.targets import Target, option_domain, why_not_a_knob
 
 CACHE_MODIFIERS: tuple[Value, ...] = (None, ".ca", ".cg", ".cv")
-_DESCRIPTOR = re.compile(r"(tensordesc<\s*\w+\s*)\[(.*)\](\s*>)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +119,10 @@ class Description:
 
     def _argument(self, name: str, names: Mapping[str, Value]) -> Value:
         value = names[name] if name in names else self.args[name]
-        if isinstance(value, str) and (match := _DESCRIPTOR.match(value)):
-            dims = expression.evaluate(f"({match[2]},)", names)
-            return f"{match[1]}[{', '.join(str(d) for d in dims)}]{match[3]}" if isinstance(dims, tuple) else value
+        if isinstance(value, str) and (match := DESCRIPTOR.match(value)):
+            dims = expression.evaluate(f"({match['dims']},)", names)
+            shown = ", ".join(map(str, dims)) if isinstance(dims, tuple) else str(dims)
+            return f"{match['head']}[{shown}]{match['tail']}"
         return value
 
     def _grid(self, names: Mapping[str, Value]) -> tuple[int, ...] | None:
@@ -177,6 +177,11 @@ class _Describer:
     def build(self) -> Description:
         self._check_names()
         values = self._values()
+        if self.inspection.autotune:
+            self.notes.append(
+                f"baseline and domains are those of the kernel's own @triton.autotune list "
+                f"({len(self.inspection.autotune)} configurations; the first is the baseline)"
+            )
         knobs: dict[str, Knob] = {}
         fixed: Config = {}
         for name in self._turnable():
@@ -227,7 +232,7 @@ class _Describer:
         known = set(self.parameters) | set(self.options) | self._host_names()
         owner = f"kernel {self.inspection.kernel!r}"
         constexprs = [n for n, p in self.parameters.items() if p.constexpr and not p.heuristic]
-        knobs = [*constexprs, *self.target.option_domains]
+        knobs = {*constexprs, *self.target.option_domains}
         for name in [*self.wishes.sets, *self.wishes.domains, *self.probe.knobs, *self.probe.baseline]:
             if name not in known:
                 raise UnknownKnob(
@@ -291,7 +296,7 @@ class _Describer:
         if self.probe.knobs:
             turnable = name not in self.options or name in self.target.option_domains
             return None, "the probe file does not turn it" if turnable else why_not_a_knob(self.target, name)
-        tuned = _distinct(c[name] for c in self.inspection.autotune if name in c)
+        tuned = _ordered(_distinct(c[name] for c in self.inspection.autotune if name in c))
         if len(tuned) > 1:
             return tuned, ""
         if name in self.options:
@@ -343,7 +348,7 @@ class _Describer:
             if parameter.constexpr or name in self.derive:
                 continue
             if name in given:
-                args[name] = given[name]
+                args[name] = self._checked(name, given[name])
             elif parameter.has_default:
                 args[name] = parameter.default
             elif kinds.get(name) == "integer":
@@ -362,7 +367,27 @@ class _Describer:
             )
         if inferred:
             self.notes.append(f"taken for 32-bit integers divisible by 16: {', '.join(inferred)} (--arg NAME=VALUE)")
+            self._warn_of_strides(args, inferred)
+        if self.target.backend == "hip" and any(isinstance(v, str) and v.startswith("*") for v in args.values()):
+            self.notes.append("pointers are taken to span less than 2 GiB, so that buffer instructions may be used")
         return args
+
+    def _checked(self, name: str, value: Value) -> Value:
+        """A given argument, refused if its text is no type."""
+        if isinstance(value, str) and (complaint := dtypes.complaint(value)):
+            raise UsageError(f"argument {name} of kernel {self.inspection.kernel!r}: {complaint}.")
+        return value
+
+    def _warn_of_strides(self, args: Mapping[str, Value], inferred: Sequence[str]) -> None:
+        """Say it first where no stride is 1: then no access is known to be contiguous, and much less is compiled in."""
+        strides = [n for n in args if "stride" in n.lower()]
+        if any(n in inferred for n in strides) and not any(args[n] == 1 for n in strides):
+            guessed = [n for n in strides if n in inferred]
+            self.notes.insert(
+                0,
+                "no stride is known to be 1, so no access is known to be contiguous and this may be another program "
+                f"than the one you launch: give those that are, such as --arg {guessed[-1]}=1",
+            )
 
 
 def infer_domain(name: str, value: Value) -> tuple[Value, ...] | None:
@@ -378,6 +403,13 @@ def infer_domain(name: str, value: Value) -> tuple[Value, ...] | None:
     return None
 
 
+def _ordered(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Numbers in ascending order; anything else as it is."""
+    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+        return tuple(sorted(values))  # type: ignore[type-var]
+    return values
+
+
 def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
     """Values without repeats, in order; True and 1 are different values."""
     return tuple({(type(v).__name__, v): v for v in values}.values())
@@ -388,9 +420,8 @@ def _with(domain: tuple[Value, ...], baseline: Value) -> tuple[Value, ...]:
     domain = _distinct(domain)
     if any(type(v) is type(baseline) and v == baseline for v in domain):
         return domain
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in (*domain, baseline)):
-        return tuple(sorted((*domain, baseline)))  # type: ignore[type-var]
-    return (baseline, *domain)
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (*domain, baseline))
+    return _ordered((*domain, baseline)) if numeric else (baseline, *domain)
 
 
 def _listed(names: list[str]) -> str:

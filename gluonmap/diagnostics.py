@@ -11,6 +11,9 @@ from gluonmap.isolate import Ending
 from gluonmap.model import Answer, Fault, FunctionSource, Location, Outcome, Reason, Stage, Verdict
 
 MAX_TEXT = 500
+MOST_CONTINUED = 2
+TRITON = "triton/"
+"""Where the files of Triton's own library are, as `FunctionSource.file` names them."""
 _AT = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+): (?P<level>error|fatal error): (?P<text>.*)$")
 _TELLING = (
     re.compile(r"(?P<text>LLVM ERROR: .*)"),
@@ -26,6 +29,7 @@ _OUT_OF_MEMORY = re.compile(r"std::bad_alloc|LLVM ERROR: out of memory|MemoryErr
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
+_LAYOUT = re.compile(r"<\{[^{}]*\}>")
 _PATH = re.compile(r"(?<![\w.])/(?:[^\s/:'\"]+/)+([^\s/:'\"]+)")
 # Exceptions whose own text says only that something was printed.
 _SEE_STDERR = (
@@ -54,7 +58,7 @@ def answer(
         return Fault(_no_evidence(ending), status)
     outcome = exitcode.OUTCOME_OF_STATUS[status]
     warnings = (
-        () if outcome is not Outcome.PASS else tuple(dict.fromkeys(tidy(t) for _, t in _diagnostics(ending.stderr)))
+        () if outcome is not Outcome.PASS else tuple(dict.fromkeys(tidy(t) for t in _all_diagnostics(ending.stderr)))
     )
     return Verdict(
         outcome,
@@ -73,6 +77,8 @@ def tidy(text: str) -> str:
     """One line of a compiler's text that reads the same on every machine: no folders, addresses, colours."""
     text = _CONTROL.sub(" ", _ANSI.sub("", text)).strip()
     text = _ADDRESS.sub("0x…", _PATH.sub(r"\1", text))
+    while (shorter := _LAYOUT.sub("<…>", text)) != text:  # inside out: layouts contain layouts
+        text = shorter
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
@@ -138,29 +144,49 @@ def _last_line(ending: Ending, functions: Sequence[FunctionSource]) -> Location 
     return locate(progress.file, progress.line, functions)
 
 
+Place = tuple[str, int] | None
+
+
 def _best_diagnostic(stderr: str, functions: Sequence[FunctionSource]) -> tuple[Location | None, str]:
-    """The first error that names a place in the kernel, else the first error, else the most telling line."""
-    found = _diagnostics(stderr)
-    for place, text in found:
-        if place and (location := locate(*place, functions)):
-            return location, text
-    return (None, found[0][1]) if found else (None, "")
+    """Place and text of what explains a failure best.
+
+    The text of an abort says more than a diagnostic, a diagnostic more than any other telling line, and a vague one
+    least. The place is that of the first diagnostic that points into the kernel or its helpers, Triton's own last.
+    """
+    aborts, located, others, vague = _diagnostics(stderr)
+    places = [found for place, _ in located if place and (found := locate(*place, functions))]
+    own = [p for p in places if not p.file.startswith(TRITON)]
+    texts = [text for _, text in (*aborts, *located, *others, *vague)]
+    place = next(iter(own or places), None)
+    return place, texts[0] if texts else ""
 
 
-def _diagnostics(stderr: str) -> list[tuple[tuple[str, int] | None, str]]:
-    """All error diagnostics of a compiler in the order printed: (file, line) or None, and the text."""
-    found: list[tuple[tuple[str, int] | None, str]] = []
-    fallback: list[tuple[tuple[str, int] | None, str]] = []
-    for line in stderr.splitlines():
-        line = _ANSI.sub("", line[: 2 * MAX_TEXT])  # some patterns take time that grows with the square of the length
+def _all_diagnostics(stderr: str) -> list[str]:
+    return [text for group in _diagnostics(stderr) for _, text in group]
+
+
+def _diagnostics(stderr: str) -> tuple[list[tuple[Place, str]], ...]:
+    """A compiler's error messages in the order printed: aborts, those with a place, others, and vague ones."""
+    aborts: list[tuple[Place, str]] = []
+    located: list[tuple[Place, str]] = []
+    others: list[tuple[Place, str]] = []
+    vague: list[tuple[Place, str]] = []
+    # Some patterns take time that grows with the square of a line's length.
+    lines = [_ANSI.sub("", line[: 2 * MAX_TEXT]) for line in stderr.splitlines()]
+    for number, line in enumerate(lines):
         if match := _AT.match(line):
-            found.append(((match["file"], int(match["line"])), match["text"]))
-            continue
-        for pattern in _TELLING:
-            if match := pattern.search(line):
-                fallback.append((None, match["text"]))
-                break
-    aborts = [f for f in fallback if f[1].startswith("LLVM ERROR")]
-    vague = [f for f in found if f[1].startswith(_VAGUE)]
-    telling = [f for f in found if f not in vague]
-    return aborts + telling + [f for f in fallback if f not in aborts] + vague
+            text = " ".join([match["text"], *_continued(lines[number + 1 : number + 1 + MOST_CONTINUED])])
+            (vague if text.startswith(_VAGUE) else located).append(((match["file"], int(match["line"])), text))
+        elif found := next((m for p in _TELLING if (m := p.search(line))), None):
+            (aborts if found["text"].startswith("LLVM ERROR") else others).append((None, found["text"]))
+    return aborts, located, others, vague
+
+
+def _continued(lines: Sequence[str]) -> list[str]:
+    """The lines of a message after its first: they stand at the margin, the excerpt of the source does not."""
+    found = []
+    for line in lines:
+        if not line.strip() or line[0].isspace() or _AT.match(line) or line.startswith(("Traceback", "module ", "#")):
+            break
+        found.append(line)
+    return found

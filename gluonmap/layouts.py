@@ -427,7 +427,11 @@ def _warps(known: Mapping[str, Symbol], at: _At) -> Iterator[Demand]:
     if isinstance(product, ast.expr):
         rule = ast.Compare(warps, [ast.Eq()], [product])
         if _can_fail(rule):
-            text = f"warps_per_cta {_shown(known['warps_per_cta'])} means num_warps = {_brief(ast.unparse(product))}"
+            shown = f"warps_per_cta {_shown(known['warps_per_cta'])}"
+            number = isinstance(product, ast.Constant)
+            text = (
+                f"{shown} means num_warps = {ast.unparse(product)}" if number else f"{shown} must give num_warps warps"
+            )
             yield Demand(text, rule, at("warps_per_cta"))
 
 

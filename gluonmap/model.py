@@ -136,6 +136,8 @@ class Resources(msgspec.Struct, frozen=True, omit_defaults=True):
     code_bytes: int | None = None
     occupancy: int | None = None
     """Waves per SIMD that fit (gfx942, gfx950)."""
+    vgpr_allocated: int | None = None
+    """AMD: what the kernel descriptor reserves, which decides the occupancy: `waves_per_eu` can raise it."""
 
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="verdict"):
@@ -238,7 +240,7 @@ class Inspection(msgspec.Struct, frozen=True):
     """The back end's options and their defaults; a default that is no plain value is None."""
 
 
-class ValueMap(msgspec.Struct, frozen=True, omit_defaults=True):
+class ValueMap(msgspec.Struct, frozen=True):
     """One value of one knob, all other knobs at the baseline."""
 
     value: Value
@@ -266,7 +268,7 @@ class ValueMap(msgspec.Struct, frozen=True, omit_defaults=True):
     """Command that repeats this one candidate by hand."""
 
 
-class KnobMap(msgspec.Struct, frozen=True, omit_defaults=True):
+class KnobMap(msgspec.Struct, frozen=True):
     """What is known of one knob."""
 
     knob_class: KnobClass = msgspec.field(name="class")

@@ -78,7 +78,7 @@ class Progress:
                 self._task = self._rich.add_task(event.text, total=self._total, rate="", last="")
         elif self._total > 1:
             known = f", {event.known} known already" if event.known else ""
-            self._say(f"{self._total} {event.text} to compile{known}")
+            self._say(f"{self._total} {event.text}{known}")
 
     def _answer(self, event: Event) -> None:
         assert event.asked is not None

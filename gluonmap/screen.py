@@ -166,7 +166,7 @@ class _Fold:
         fixed = dict(self.description.why_fixed)
         for name in self.description.derive:
             if name in self.description.parameters and self.description.parameters[name].constexpr:
-                fixed[name] = f"derived: {self.description.derive[name]}"
+                fixed[name] = f"{self.baseline.config.get(name)!r}: derived, {self.description.derive[name]}"
         for name, parameter in self.description.parameters.items():
             if parameter.heuristic:
                 fixed[name] = "computed by @triton.heuristics"
@@ -274,11 +274,24 @@ class _Fold:
                 )
                 left = [v for v in moved if v.effect in (Effect.LIVE, Effect.LIVE_HOST, Effect.INERT)]
                 rest = f"; {len(left)} other{'s' if len(left) > 1 else ''}: {_effects(left)}" if left else ""
-                return f"{said}{place}{rest}"
+                tied = self._tied(name, failing)
+                return f"{said}{place}{rest}{f'; it may move together with {_listed(tied)}' if tied else ''}"
             case KnobClass.LIVE:
                 return f"changes {_listed([_CHANGES[d] for d in sorted({v.detail for v in moved if v.detail})])}"
             case KnobClass.UNKNOWN:
                 return "no answer tells"
+
+    def _tied(self, name: str, failing: Sequence[ValueMap]) -> list[str]:
+        """Other knobs that a demand which every failing value violates also speaks of."""
+        turned = self.description.knobs
+        found: list[str] = []
+        for rule in self.rules:
+            others = [k for k in rule.knobs if k != name and k in turned]
+            if name in rule.knobs and others:
+                moved = [self.description.names({name: v.value}) for v in failing]
+                if all(_violates(rule, names) for names in moved):
+                    found += [k for k in others if k not in found]
+        return found
 
     def _why_inert(self, name: str, kind: KnobKind) -> str:
         same_program = "identical program" if self.description.grid else "identical program (no grid was given)"
@@ -289,7 +302,7 @@ class _Fold:
         place = f" (line {declared})" if declared else ""
         match kind:
             case KnobKind.OPTION:
-                return f"option ignored by the back end: {same_program}{literal}"
+                return f"option ignored by the back end for these argument types: {same_program}{literal}"
             case KnobKind.CONSTEXPR_AND_OPTION if not reads:
                 return f"declared, never read{place}, and ignored as an option: {same_program}{literal}"
             case KnobKind.CONSTEXPR if not reads:

@@ -22,6 +22,8 @@ class Target:
 
     name: str
     alias: str
+    devices: tuple[str, ...]
+    """Marketing names of GPUs that have it, in lower case."""
     backend: str
     """Triton's name of the back end: "hip" or "cuda"."""
     arch: str | int
@@ -62,17 +64,17 @@ _NVIDIA_OPTIONS: dict[str, tuple[Value, ...]] = {
 
 TARGETS: tuple[Target, ...] = (
     Target(
-        "gfx942", "cdna3", "hip", "gfx942", 64, 65_536, waves_per_simd=8, vgprs_per_simd=512,
+        "gfx942", "cdna3", ("mi300a", "mi300x", "mi308x", "mi325x"), "hip", "gfx942", 64, 65_536, waves_per_simd=8, vgprs_per_simd=512,
         option_domains=_AMD_OPTIONS | {"schedule_hint": ("none", "attention", "memory-bound-attention")},
     ),
     Target(
-        "gfx950", "cdna4", "hip", "gfx950", 64, 163_840, waves_per_simd=8, vgprs_per_simd=512,
+        "gfx950", "cdna4", ("mi350x", "mi355x"), "hip", "gfx950", 64, 163_840, waves_per_simd=8, vgprs_per_simd=512,
         option_domains=_AMD_OPTIONS | {"schedule_hint": ("none", "attention", "memory-bound-attention")},
     ),
-    Target("gfx1250", "", "hip", "gfx1250", 32, 327_680, option_domains=_AMD_OPTIONS | {"num_ctas": (1, 2, 4)}),
-    Target("sm_90", "hopper", "cuda", 90, 32, 232_448, registers=65_536, option_domains=_NVIDIA_OPTIONS),
+    Target("gfx1250", "", (), "hip", "gfx1250", 32, 327_680, option_domains=_AMD_OPTIONS | {"num_ctas": (1, 2, 4)}),
+    Target("sm_90", "hopper", ("h100", "h200"), "cuda", 90, 32, 232_448, registers=65_536, option_domains=_NVIDIA_OPTIONS),
     Target(
-        "sm_100", "blackwell", "cuda", 100, 32, 232_448, tensor_columns=512, registers=65_536,
+        "sm_100", "blackwell", ("b200", "gb200"), "cuda", 100, 32, 232_448, tensor_columns=512, registers=65_536,
         option_domains=_NVIDIA_OPTIONS,
     ),
 )  # fmt: skip
@@ -116,14 +118,14 @@ _RETIRED_DEFAULT = {"schedule_hint": ""}
 
 
 def find(name: str) -> Target:
-    """The target of that name or alias ("gfx942", "cdna3", "sm90").
+    """The target of that name, alias or device ("gfx942", "cdna3", "sm90", "MI300X").
 
     Raises:
         UnknownTarget: no such target.
     """
     wanted = name.strip().lower()
     for target in TARGETS:
-        if wanted in {target.name, target.alias, target.name.replace("_", "")} - {""}:
+        if wanted in {target.name, target.alias, target.name.replace("_", ""), *target.devices} - {""}:
             return target
     known = [t.name for t in TARGETS] + [t.alias for t in TARGETS if t.alias]
     raise UnknownTarget("gluonmap", name, known, "gluonmap targets lists them with their limits.")
@@ -171,10 +173,11 @@ def occupancy(target: Target, used: Resources) -> int | None:
     VGPRs are given out in units of 8 from a file of 512 shared by vector and accumulation registers, at most 8
     waves; a compute unit has 4 SIMDs and one LDS. 0: not even one work-group fits.
     """
-    if not target.waves_per_simd or not used.vgpr:
+    registers = used.vgpr_allocated or used.vgpr
+    if not target.waves_per_simd or not registers:
         return None
     waves_of_group = -(-used.threads // target.warp_size)
-    by_registers = min(target.waves_per_simd, target.vgprs_per_simd // (-(-used.vgpr // 8) * 8))
+    by_registers = min(target.waves_per_simd, target.vgprs_per_simd // (-(-registers // 8) * 8))
     groups = by_registers * 4 // waves_of_group
     if used.shared_bytes > 0:
         groups = min(groups, target.shared_bytes // used.shared_bytes)

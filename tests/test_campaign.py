@@ -438,9 +438,6 @@ def test_repeat_leaves_with_the_exit_status_of_the_candidate(
     assert mapped.leftovers() == []
 
 
-@pytest.mark.xfail(
-    strict=True, reason="repeat trusts the exit status alone: a candidate that leaves by itself looks passed"
-)
 def test_repeat_of_a_candidate_that_leaves_with_status_0_does_not_look_like_a_pass(mapped: Project) -> None:
     kernel = mapped.kernel("leaving", HOW=["not", "os._exit 0"], TILE=[256, 128])
     assert mapped.run("probe", kernel, *GFX942).code == 0

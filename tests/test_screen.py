@@ -208,7 +208,7 @@ def test_the_three_kinds_of_dead_knobs_are_told_apart() -> None:
     )
     assert space.knobs["DEAD"].why == "declared, never read (line 10): identical program"
     assert space.knobs["READ"].why.startswith("read by the front end (line 11)")
-    assert space.knobs["kpack"].why == "option ignored by the back end: identical program"
+    assert space.knobs["kpack"].why == "option ignored by the back end for these argument types: identical program"
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------

@@ -258,7 +258,7 @@ def _programs(rows: Sequence[words.ProgramRow], console: Console) -> list[Render
     shown = [[figure for figure, differ in zip(figures, differs, strict=True) if differ] for figures in found]
     same = [f"{figure.head} {figure.text}" for figure, differ in zip(found[0], differs, strict=True) if not differ]
     table = _spread_programs(rows, shown, console)
-    if table.__rich_measure__(console, console.options.update_width(1000)).minimum > console.width:
+    if table.__rich_measure__(console, console.options.update_width(1000)).maximum > console.width:
         table = _stacked_programs(rows, shown, console)
     return [table, *([Text(f"The same in all: {', '.join(same)}", "dim")] if same and len(rows) > 1 else [])]
 

@@ -14,7 +14,7 @@ from gluonmap.model import Effect, KnobClass, KnobMap, Outcome, Resources, Space
 MESSAGE_LIMIT = 200
 """Characters of a message that a table shows."""
 
-ALIASES = {"gfx942": "cdna3", "gfx950": "cdna4"}
+ALIASES = {"gfx942": "cdna3", "gfx950": "cdna4", "sm_90": "hopper", "sm_100": "blackwell"}
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
@@ -358,7 +358,7 @@ def settings(config: Mapping[str, Value]) -> str:
 
 def launch(space: SpaceMap) -> str:
     """Return "M=4096, N=512; grid 256 × 1 × 1", as far as known."""
-    grid = "grid " + " × ".join(map(str, space.grid)) if space.grid is not None else ""
+    grid = "grid " + " × ".join(map(str, (*space.grid, 1, 1)[:3])) if space.grid is not None else ""
     return "; ".join(part for part in (settings(space.shape), grid) if part)
 
 
@@ -389,6 +389,7 @@ def figures(target_name: str, found: Resources) -> list[Figure]:
     amd = target_name.startswith("gfx")
     rows: list[tuple[str, int | None, str, bool]] = [
         ("VGPR" if amd else "registers", found.vgpr, "", False),
+        ("VGPR reserved", found.vgpr_allocated, "", False),
         ("AGPR", found.agpr, "", False),
         ("SGPR", found.sgpr, "", False),
         ("spills", found.spills, "" if amd else " B", True),

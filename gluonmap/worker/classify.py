@@ -29,17 +29,21 @@ def classify(error: BaseException, slot: Slot, jit: Any = None, imported: str = 
     front = progress.phase in ("", "import", "arguments", "front end")
     status = exitcode.REJECTED_FRONT_END if front else exitcode.REJECTED_BACK_END
     reason = Reason(_kind(error, inner), message(inner), progress.phase)
-    file, function, line = _place(inner, jit, imported)
+    file, function, line = _place(error, jit, imported)
     return Evidence(status, reason=reason, file=file, function=function, line=line)
 
 
 def innermost(error: BaseException) -> BaseException:
     """The error at the bottom of a chain of causes: a CompilationError in a helper names the helper's line."""
-    for _ in range(64):
-        if error.__cause__ is None:
-            break
-        error = error.__cause__
-    return error
+    return _chain(error)[-1]
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error, its cause, the cause's cause, and so on."""
+    found = [error]
+    while found[-1].__cause__ is not None and len(found) < 64:
+        found.append(found[-1].__cause__)
+    return found
 
 
 def message(error: BaseException) -> str:
@@ -66,19 +70,29 @@ def _kind(error: BaseException, inner: BaseException) -> str:
 
 
 def _place(error: BaseException, jit: Any, imported: str) -> tuple[str, str, int]:
-    """File, function and line that a CompilationError points at, a SyntaxError names, or an import came to."""
+    """File, function and line that a CompilationError points at, a SyntaxError names, or an import came to.
+
+    Of a chain of CompilationErrors the innermost outside Triton's own library: a user can mend that line.
+    """
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename, "", error.lineno or 0
     if jit is None:
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == imported]
         return imported, "", (lines[-1] if lines else 0) or 0
+    functions = reach.closure(jit)
+    places = [place for link in reversed(_chain(error)) if (place := _pointed_at(link, functions))]
+    own = [place for place in places if not reach.in_triton(place[0])]
+    return (own or places or [("", "", 0)])[0]
+
+
+def _pointed_at(error: BaseException, functions: list[Any]) -> tuple[str, str, int] | None:
     node, source = getattr(error, "node", None), getattr(error, "src", None)
     if source is None or node is None or not hasattr(node, "lineno"):
-        return "", "", 0
-    for function in reach.closure(jit):
+        return None
+    for function in functions:
         if function.src == source:
             return function.fn.__code__.co_filename, function.fn.__name__, _first_line(function) + node.lineno - 1
-    return "", "", 0
+    return None
 
 
 def _first_line(jit: Any) -> int:

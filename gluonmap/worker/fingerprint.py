@@ -22,6 +22,8 @@ from gluonmap.model import Program, Resources
 
 _DESCRIPTOR_BYTES = 64
 _ENTRY_OFFSET = slice(16, 24)
+_RSRC1 = 48
+"""Offset of compute_pgm_rsrc1 in the descriptor; its bits 0-5 hold the vector registers in units of 8, minus one."""
 _EIATTR_REGCOUNT, _EIATTR_FRAME_SIZE = 0x2F, 0x11
 _EIFMT_SVAL = 4
 
@@ -51,8 +53,10 @@ def fingerprint(binary: bytes, metadata: Any, ir: str, target: targets.Target) -
     elf: Any = ELFFile(io.BytesIO(binary))
     used = launch_resources(metadata, target)
     if target.backend == "hip":
-        code, descriptor = _amd_sections(elf)
+        code, descriptor, allocated = _amd_sections(elf)
         used = _amd_resources(elf, used, len(code))
+        if target.waves_per_simd:  # gfx9 with 64 lanes: the units of other generations differ
+            used = _replace(used, vgpr_allocated=allocated)
     else:
         code, descriptor = _nvidia_sections(elf)
         used = _nvidia_resources(elf, used, len(code))
@@ -77,15 +81,18 @@ def _replace(used: Resources, **changes: Any) -> Resources:
     return msgspec.structs.replace(used, **changes)
 
 
-def _amd_sections(elf: Any) -> tuple[bytes, bytes]:
+def _amd_sections(elf: Any) -> tuple[bytes, bytes, int]:
+    """Instructions; constants and descriptor without its entry offset; vector registers that it reserves."""
     rodata = elf.get_section_by_name(".rodata")
     data = bytearray(rodata.data()) if rodata else bytearray()
+    allocated = 0
     for symbol in _symbols(elf):
-        if symbol.name.endswith(".kd"):
-            start = symbol["st_value"] - rodata["sh_addr"]
-            if 0 <= start <= len(data) - _DESCRIPTOR_BYTES:
-                data[start + _ENTRY_OFFSET.start : start + _ENTRY_OFFSET.stop] = bytes(8)
-    return elf.get_section_by_name(".text").data(), bytes(data)
+        start = symbol["st_value"] - rodata["sh_addr"] if symbol.name.endswith(".kd") else -1
+        if 0 <= start <= len(data) - _DESCRIPTOR_BYTES:
+            data[start + _ENTRY_OFFSET.start : start + _ENTRY_OFFSET.stop] = bytes(8)
+            (rsrc1,) = struct.unpack_from("<I", data, start + _RSRC1)
+            allocated = ((rsrc1 & 0x3F) + 1) * 8
+    return elf.get_section_by_name(".text").data(), bytes(data), allocated
 
 
 def _symbols(elf: Any) -> list[Any]:

@@ -11,9 +11,11 @@ import struct
 from typing import Any
 
 from gluonmap.worker.protocol import Progress
+from gluonmap.worker.reach import in_triton
 
 _SIZE = 4096
 _LINE = struct.Struct("<Ii")  # which function of the table, line of the file
+_OWN_AT = 8  # the same, for the last line outside Triton's own library
 _TEXT_AT = 64
 _PHASE_AT = 16
 _PHASE_BYTES = 40
@@ -44,13 +46,18 @@ class Slot:
             self._memory[at : at + _ENTRY_BYTES] = text.ljust(_ENTRY_BYTES, b"\0")
         return self._entries[key]
 
-    def line(self, entry: int, line: int) -> None:
-        """Note the line that is being visited: one store, since the front end visits thousands of nodes."""
-        _LINE.pack_into(self._memory, 0, entry, line)
+    def line(self, entry: int, line: int, own: bool = True) -> None:
+        """Note the line that is being visited: cheap, since the front end visits thousands of nodes.
+
+        `own`: it is the kernel's or its helper's, not one of Triton's library functions.
+        """
+        _LINE.pack_into(self._memory, _OWN_AT if own else 0, entry, line)
 
     def read(self) -> Progress:
         """What the child noted last."""
-        entry, line = _LINE.unpack_from(self._memory, 0)
+        entry, line = _LINE.unpack_from(self._memory, _OWN_AT)
+        if not line:
+            entry, line = _LINE.unpack_from(self._memory, 0)
         at = _TEXT_AT + min(entry, _ENTRIES - 1) * _ENTRY_BYTES
         text = self._memory[at : at + _ENTRY_BYTES].rstrip(b"\0").decode(errors="replace")
         file, _, function = text.partition("\n")
@@ -73,7 +80,8 @@ def follow_front_end(slot: Slot) -> None:
             entry = self.__dict__.get("_gluonmap_entry")
             if entry is None:
                 entry = self._gluonmap_entry = slot.entry(str(self.file_name), str(self.function_name))
-            slot.line(entry, self.begin_line + line)
+                self._gluonmap_own = not in_triton(str(self.file_name))
+            slot.line(entry, self.begin_line + line, self._gluonmap_own)
         return visit(self, node)
 
     CodeGenerator.visit = noted

@@ -102,6 +102,13 @@ def _resolve(dotted: str, scope: dict[str, Any]) -> Any:
     return value
 
 
+def in_triton(path: str) -> bool:
+    """True for a file of Triton's own library."""
+    import triton
+
+    return Path(path).is_relative_to(Path(triton.__file__ or "/").parent)
+
+
 def relative(path: str) -> str:
     """`path` as it is called on every machine: from `kernels/`, from its package, or its bare name."""
     file = Path(path)
