@@ -68,13 +68,13 @@ def job_of(space: SpaceMap, moves: Config) -> Job:
 NO_VERDICT = 3
 
 
-def _command(job: Job, folder: str) -> list[str]:
-    return [sys.executable, "-m", "gluonmap.worker", codec.canonical(job).decode(), folder]
+def _command(job: Job) -> list[str]:
+    return [sys.executable, "-m", "gluonmap.worker", codec.canonical(job).decode()]
 
 
 def command_line(job: Job) -> str:
     """The command of the fresh interpreter, for a shell."""
-    return shlex.join(_command(job, os.path.join(tempfile.gettempdir(), "gluonmap-by-hand")))
+    return shlex.join(_command(job))
 
 
 def run(job: Job, space: SpaceMap, moves: Config) -> int:
@@ -83,7 +83,7 @@ def run(job: Job, space: SpaceMap, moves: Config) -> int:
     Ends with one line that says what it was, and whether the map says the same.
     """
     with tempfile.TemporaryDirectory(prefix=f"gluonmap-{os.getpid()}-") as folder:
-        status = subprocess.run(_command(job, folder), check=False).returncode
+        status = subprocess.run([*_command(job), folder], check=False).returncode
         try:
             evidence = msgspec.json.decode((Path(folder) / EVIDENCE_FILE).read_bytes(), type=Evidence)
         except OSError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -155,3 +156,19 @@ def shared_project() -> Iterator[Project]:
 def run_cli(project: Project) -> Callable[..., Finished]:
     """`python -m gluonmap …` in the test's project."""
     return project.run
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sample-slow", type=int, default=0, help="of the slow tests run this many, always the same ones")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep a seeded sample of the slow tests, where one is asked for."""
+    wanted = config.getoption("--sample-slow")
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    if not wanted or len(slow) <= wanted:
+        return
+    kept = set(random.Random(0).sample(range(len(slow)), wanted))
+    dropped = {id(item) for place, item in enumerate(slow) if place not in kept}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in dropped])
+    items[:] = [item for item in items if id(item) not in dropped]

@@ -366,8 +366,8 @@ def test_the_printed_map_has_the_documented_names(mapped: Project) -> None:
         assert knob["baseline"] == told["baseline"][name]
         assert knob["why"]
         for value in knob["values"]:
-            assert {"value", "outcome", "effect"} <= set(value)
-            assert ("digest" in value) == (value["outcome"] == "PASS")
+            assert {"value", "outcome", "effect", "reason", "line", "digest"} <= set(value)
+            assert bool(value["digest"]) == (value["outcome"] == "PASS")
     rejected = told["knobs"]["CHECKED"]["values"][1]
     assert (rejected["outcome"], rejected["effect"], rejected["line"]) == ("REJECTED", "aborting", 9)
     assert rejected["reason"]

@@ -1,26 +1,28 @@
-"""One candidate in a fresh interpreter, by hand: `python -m gluonmap.worker JOB FOLDER` with the job as JSON text.
+"""One candidate in a fresh interpreter, by hand: `python -m gluonmap.worker JOB [FOLDER]`, the job as JSON text.
 
-`gluonmap repeat` starts it. Everything that the compiler prints goes to the terminal; the evidence goes to FOLDER and
-to stdout; the process leaves with the documented exit status, or dies as the candidate does.
+`gluonmap repeat` starts it. Everything that the compiler prints goes to the terminal; the evidence goes to stdout,
+and to FOLDER if there is one; the process leaves with the documented exit status, or dies as the candidate does.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 
 import msgspec
 
 
 def main() -> None:
-    if len(sys.argv) != 3:
-        sys.exit("usage: python -m gluonmap.worker JOB FOLDER   (`gluonmap repeat MAP KNOB=VALUE` makes both)")
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: python -m gluonmap.worker JOB [FOLDER]   (`gluonmap repeat --show MAP KNOB=VALUE` makes it)")
     from gluonmap.worker import jobs, preload, progress
     from gluonmap.worker.protocol import Job
     from gluonmap.worker.server import use_temporary
 
-    job, folder = msgspec.json.decode(sys.argv[1], type=Job), sys.argv[2]
-    os.makedirs(folder, exist_ok=True)
+    job = msgspec.json.decode(sys.argv[1], type=Job)
+    folder = sys.argv[2] if len(sys.argv) == 3 else tempfile.mkdtemp(prefix=f"gluonmap-{os.getpid()}-")
     terminal = os.dup(1)  # the code under test may close its own
     use_temporary(folder)
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")
@@ -31,6 +33,8 @@ def main() -> None:
         if not stream.closed:
             stream.flush()
     os.write(terminal, msgspec.json.format(msgspec.json.encode(evidence), indent=2) + b"\n")
+    if len(sys.argv) == 2:
+        shutil.rmtree(folder, ignore_errors=True)
     os._exit(evidence.status)  # exit handlers of the code under test must not get a say
 
 
