@@ -62,22 +62,67 @@ _NVIDIA_OPTIONS: dict[str, tuple[Value, ...]] = {
     "maxnreg": (None, 128, 168, 255),
 }
 
+_HINTS: dict[str, tuple[Value, ...]] = {"schedule_hint": ("none", "attention", "memory-bound-attention")}
+
 TARGETS: tuple[Target, ...] = (
     Target(
-        "gfx942", "cdna3", ("mi300a", "mi300x", "mi308x", "mi325x"), "hip", "gfx942", 64, 65_536, waves_per_simd=8, vgprs_per_simd=512,
-        option_domains=_AMD_OPTIONS | {"schedule_hint": ("none", "attention", "memory-bound-attention")},
+        name="gfx942",
+        alias="cdna3",
+        devices=("mi300a", "mi300x", "mi308x", "mi325x"),
+        backend="hip",
+        arch="gfx942",
+        warp_size=64,
+        shared_bytes=65_536,
+        waves_per_simd=8,
+        vgprs_per_simd=512,
+        option_domains=_AMD_OPTIONS | _HINTS,
     ),
     Target(
-        "gfx950", "cdna4", ("mi350x", "mi355x"), "hip", "gfx950", 64, 163_840, waves_per_simd=8, vgprs_per_simd=512,
-        option_domains=_AMD_OPTIONS | {"schedule_hint": ("none", "attention", "memory-bound-attention")},
+        name="gfx950",
+        alias="cdna4",
+        devices=("mi350x", "mi355x"),
+        backend="hip",
+        arch="gfx950",
+        warp_size=64,
+        shared_bytes=163_840,
+        waves_per_simd=8,
+        vgprs_per_simd=512,
+        option_domains=_AMD_OPTIONS | _HINTS,
     ),
-    Target("gfx1250", "", (), "hip", "gfx1250", 32, 327_680, option_domains=_AMD_OPTIONS | {"num_ctas": (1, 2, 4)}),
-    Target("sm_90", "hopper", ("h100", "h200"), "cuda", 90, 32, 232_448, registers=65_536, option_domains=_NVIDIA_OPTIONS),
     Target(
-        "sm_100", "blackwell", ("b200", "gb200"), "cuda", 100, 32, 232_448, tensor_columns=512, registers=65_536,
+        name="gfx1250",
+        alias="",
+        devices=(),
+        backend="hip",
+        arch="gfx1250",
+        warp_size=32,
+        shared_bytes=327_680,
+        option_domains=_AMD_OPTIONS | {"num_ctas": (1, 2, 4)},
+    ),
+    Target(
+        name="sm_90",
+        alias="hopper",
+        devices=("h100", "h200"),
+        backend="cuda",
+        arch=90,
+        warp_size=32,
+        shared_bytes=232_448,
+        registers=65_536,
         option_domains=_NVIDIA_OPTIONS,
     ),
-)  # fmt: skip
+    Target(
+        name="sm_100",
+        alias="blackwell",
+        devices=("b200", "gb200"),
+        backend="cuda",
+        arch=100,
+        warp_size=32,
+        shared_bytes=232_448,
+        tensor_columns=512,
+        registers=65_536,
+        option_domains=_NVIDIA_OPTIONS,
+    ),
+)
 
 # Options that exist and are no knobs: turning them changes numbers, or does nothing that a tuner wants.
 NOT_KNOBS: dict[str, str] = {

@@ -318,8 +318,8 @@ def test_labels_tell_values_apart(value: Value, text: str) -> None:
 
 def test_the_sentence_counts_what_matters_and_names_the_rest() -> None:
     assert words.sentence(MXFP4) == (
-        "4 of 12 knobs matter on gfx950; BLOCK_SIZE_M, BLOCK_SIZE_N, BLOCK_SIZE_K and num_warps are pinned at 256, 256, "
-        "256 and 8; NUM_KSPLIT is bounded to 1 and 2; num_stages, matrix_instr_nonkdim and kpack change nothing; "
+        "4 of 12 knobs matter on gfx950; BLOCK_SIZE_M, BLOCK_SIZE_N, BLOCK_SIZE_K and num_warps are pinned at 256, "
+        "256, 256 and 8; NUM_KSPLIT is bounded to 1 and 2; num_stages, matrix_instr_nonkdim and kpack change nothing; "
         "xcd_remap is unknown; 3 candidates were not asked."
     )
 
@@ -389,7 +389,8 @@ def test_the_header_names_kernel_target_arguments_and_launch() -> None:
         "launch     M=4096, N=4096, K=8192; grid 256 × 1 × 1",
         f"baseline   {tiles}, GROUP_SIZE_M=2, NUM_KSPLIT=1, cache_modifier=None,",
         "           num_warps=8, num_stages=2, waves_per_eu=0, matrix_instr_nonkdim=32, kpack=1, xcd_remap=''",
-        "resources  VGPR 256   AGPR 128   SGPR 56   spills 0   SGPR spills 0   scratch 0 B   LDS 65,536 B   waves/SIMD 1",
+        "resources  VGPR 256   AGPR 128   SGPR 56   spills 0   SGPR spills 0   scratch 0 B   LDS 65,536 B   "
+        "waves/SIMD 1",
     ]
 
 
