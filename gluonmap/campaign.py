@@ -5,29 +5,27 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from gluonmap import codec, describe, diagnostics, exitcode, installation, journal, probefile, screen, source, targets
+from gluonmap.confirm import SecondOpinion, digest_of
 from gluonmap.describe import Description, Wishes
 from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UsageError
+from gluonmap.events import Event, Listener
 from gluonmap.isolate import Ending, Isolation
 from gluonmap.journal import Head, Journal
-from gluonmap.model import Answer, Candidate, Config, Fault, Inspection, Outcome, SourceFile, SpaceMap, Verdict
-from gluonmap.oracle import Asked, Oracle
+from gluonmap.model import Answer, Candidate, Config, Inspection, Outcome, SourceFile, SpaceMap, Verdict
+from gluonmap.oracle import Oracle
 from gluonmap.worker.protocol import Job, KernelFile, Limits
 
 IMPORT_DEADLINE_S = 120.0
 LEAST_DEADLINE_S = 120.0
 DEADLINE_PER_BASELINE = 30.0
 """A candidate may take this many times as long as the baseline's compile."""
-
-OTHER_HASH_SEED = "1"
-WORTH_WARMING = 2
-"""More candidates than this repay the import and the compile that warm a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +47,6 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """Something that a waiting user wants to know."""
-
-    kind: str
-    """"plan" (`count` candidates to ask, `known` of them already), "answer", or "note"."""
-    text: str = ""
-    count: int = 0
-    known: int = 0
-    asked: Asked | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Stored:
     """A map and the file that holds it."""
 
@@ -76,9 +62,6 @@ class Interrupted(GluonmapError):
     def __init__(self, text: str, stored: Stored | None = None) -> None:
         super().__init__(text)
         self.stored = stored
-
-
-Listener = Callable[[Event], None]
 
 
 class Campaign:
@@ -235,7 +218,8 @@ class Campaign:
         self.listen(Event("plan", "baseline", 1, int(oracle.known(candidate) is not None)))
         for asked in oracle.ask([candidate]):
             answers[key] = asked.answer
-            self.listen(Event("answer", asked=asked))
+            if asked.fresh:
+                self.listen(Event("answer", answer=asked.answer))
         answer = answers[key]
         if not isinstance(answer, Verdict):
             raise OracleFault(f"the baseline has no answer: {answer.text}.")
@@ -254,7 +238,8 @@ class Campaign:
         self.listen(Event("plan", "values to compile", len(candidates), known))
         for asked in oracle.ask(candidates.values()):
             answers[journal.key_of(asked.candidate)] = asked.answer
-            self.listen(Event("answer", asked=asked))
+            if asked.fresh:
+                self.listen(Event("answer", answer=asked.answer))
 
     # -- what the file says --------------------------------------------------------------------------------------
 
@@ -436,74 +421,11 @@ class Campaign:
         )
 
 
-class SecondOpinion:
-    """Compiles again, in processes with another hash seed, what is to be called identical.
-
-    Code that depends on the order of a set, on a clock or on chance proves nothing by being equal once.
-    """
-
-    def __init__(self, oracle: Oracle, record: Journal, jobs: int, listen: Listener) -> None:
-        self.oracle, self.record, self.listen = oracle, record, listen
-        self._isolation = Isolation(jobs=jobs, hash_seed=OTHER_HASH_SEED)
-        self._stack = contextlib.ExitStack()
-        self._open = False
-
-    def __enter__(self) -> SecondOpinion:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-    def start_for(self, candidate: Candidate) -> None:
-        """Begin to start the other server, if this candidate will need it."""
-        if self.record.stability(self.oracle.stamp, journal.key_of(candidate)) is None:
-            self._start()
-
-    def _start(self) -> None:
-        if not self._open:
-            self._stack.enter_context(self._isolation)
-            self._isolation.start()
-            self._open = True
-
-    def confirm(self, candidates: Iterable[Candidate]) -> None:
-        """Record for each candidate, all of which have passed, whether its program is the same again.
-
-        Raises:
-            OracleFault: one that has compiled has no answer now.
-        """
-        oracle = self.oracle
-        keyed = {journal.key_of(c): c for c in candidates}
-        unsure = {k: c for k, c in keyed.items() if self.record.stability(oracle.stamp, k) is None}
-        if not unsure:
-            return
-        self._start()
-        server = None
-        if len(unsure) > WORTH_WARMING and oracle.baseline is not None and oracle.loadable:
-            server = (oracle.target, oracle.file)
-            self._isolation.warm(server, Job("compile", oracle.target, oracle.file, oracle.baseline))
-        what = "equal programs to compile again" if len(unsure) > 1 else "baseline once more"
-        self.listen(Event("plan", what, len(unsure)))
-        jobs = ((k, Job("compile", oracle.target, oracle.file, c)) for k, c in unsure.items())
-        for key, ending in self._isolation.run(jobs, oracle.limits, warm=server):
-            first = oracle.known(unsure[key])
-            again = diagnostics.answer(ending, oracle.functions, oracle.limits.deadline_s)
-            if not isinstance(first, Verdict) or not isinstance(again, Verdict):
-                text = again.text if isinstance(again, Fault) else "its first answer is gone"
-                raise OracleFault(f"a candidate that has compiled has no answer the second time: {text}.")
-            self.record.write(journal.Stability(oracle.stamp, key, _digest(first) == _digest(again)))
-            self.listen(Event("answer", asked=Asked(unsure[key], again, fresh=True)))
-
-
 def _alike(description: Description, answers: Mapping[str, Answer]) -> list[Candidate]:
     """The passing singles whose program is the baseline's."""
-    base = _digest(answers[journal.key_of(description.candidate({}))])
+    base = digest_of(answers[journal.key_of(description.candidate({}))])
     singles = screen.singles(description).values()
-    return [c for c in singles if base and _digest(answers.get(journal.key_of(c))) == base]
-
-
-def _digest(answer: Answer | None) -> str:
-    """The program of a passing candidate; "" for any other answer."""
-    return answer.program.digest if isinstance(answer, Verdict) and answer.program else ""
+    return [c for c in singles if base and digest_of(answers.get(journal.key_of(c))) == base]
 
 
 def _passed(answer: Answer) -> bool:

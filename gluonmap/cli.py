@@ -18,7 +18,7 @@ import click
 from gluonmap import __version__
 
 if TYPE_CHECKING:
-    from gluonmap.campaign import Event, Settings
+    from gluonmap.campaign import Settings
     from gluonmap.model import SpaceMap, Value
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -393,8 +393,6 @@ def main() -> None:
     """Entry point."""
     cli()
 
-
-__all__ = ["Event", "cli", "main"]
 
 if __name__ == "__main__":
     main()

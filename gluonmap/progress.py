@@ -6,7 +6,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from gluonmap.campaign import Event
+from gluonmap.events import Event
 from gluonmap.model import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Progress:
             self._say(event.text)
         elif event.kind == "plan":
             self._plan(event)
-        elif event.asked is not None and event.asked.fresh:
+        elif event.answer is not None:
             self._answer(event)
 
     def _say(self, text: str) -> None:
@@ -81,8 +81,7 @@ class Progress:
             self._say(f"{self._total} {event.text}{known}")
 
     def _answer(self, event: Event) -> None:
-        assert event.asked is not None
-        answer = event.asked.answer
+        answer = event.answer
         self._done += 1
         word = answer.outcome.value if isinstance(answer, Verdict) else "unknown"
         self._failing += word != Outcome.PASS

@@ -1,0 +1,82 @@
+"""Second compiles, under another hash seed, of what is to be called identical."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+
+from gluonmap import diagnostics, journal
+from gluonmap.errors import OracleFault
+from gluonmap.events import Event, Listener
+from gluonmap.isolate import Isolation
+from gluonmap.journal import Journal
+from gluonmap.model import Answer, Candidate, Fault, Verdict
+from gluonmap.oracle import Oracle
+from gluonmap.worker.protocol import Job
+
+OTHER_HASH_SEED = "1"
+WORTH_WARMING = 2
+"""More candidates than this repay the import and the compile that warm a server."""
+
+
+class SecondOpinion:
+    """Compiles again, in processes with another hash seed, what is to be called identical.
+
+    Code that depends on the order of a set, on a clock or on chance proves nothing by being equal once.
+    """
+
+    def __init__(self, oracle: Oracle, record: Journal, jobs: int, listen: Listener) -> None:
+        self.oracle, self.record, self.listen = oracle, record, listen
+        self._isolation = Isolation(jobs=jobs, hash_seed=OTHER_HASH_SEED)
+        self._stack = contextlib.ExitStack()
+        self._open = False
+
+    def __enter__(self) -> SecondOpinion:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def start_for(self, candidate: Candidate) -> None:
+        """Begin to start the other server, if this candidate will need it."""
+        if self.record.stability(self.oracle.stamp, journal.key_of(candidate)) is None:
+            self._start()
+
+    def _start(self) -> None:
+        if not self._open:
+            self._stack.enter_context(self._isolation)
+            self._isolation.start()
+            self._open = True
+
+    def confirm(self, candidates: Iterable[Candidate]) -> None:
+        """Record for each candidate, all of which have passed, whether its program is the same again.
+
+        Raises:
+            OracleFault: one that has compiled has no answer now.
+        """
+        oracle = self.oracle
+        keyed = {journal.key_of(c): c for c in candidates}
+        unsure = {k: c for k, c in keyed.items() if self.record.stability(oracle.stamp, k) is None}
+        if not unsure:
+            return
+        self._start()
+        server = None
+        if len(unsure) > WORTH_WARMING and oracle.baseline is not None and oracle.loadable:
+            server = (oracle.target, oracle.file)
+            self._isolation.warm(server, Job("compile", oracle.target, oracle.file, oracle.baseline))
+        what = "equal programs to compile again" if len(unsure) > 1 else "baseline once more"
+        self.listen(Event("plan", what, len(unsure)))
+        jobs = ((k, Job("compile", oracle.target, oracle.file, c)) for k, c in unsure.items())
+        for key, ending in self._isolation.run(jobs, oracle.limits, warm=server):
+            first = oracle.known(unsure[key])
+            again = diagnostics.answer(ending, oracle.functions, oracle.limits.deadline_s)
+            if not isinstance(first, Verdict) or not isinstance(again, Verdict):
+                text = again.text if isinstance(again, Fault) else "its first answer is gone"
+                raise OracleFault(f"a candidate that has compiled has no answer the second time: {text}.")
+            self.record.write(journal.Stability(oracle.stamp, key, digest_of(first) == digest_of(again)))
+            self.listen(Event("answer", answer=again))
+
+
+def digest_of(answer: Answer | None) -> str:
+    """The program of a passing candidate; "" for any other answer."""
+    return answer.program.digest if isinstance(answer, Verdict) and answer.program else ""
