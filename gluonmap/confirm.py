@@ -15,14 +15,14 @@ from gluonmap.oracle import Oracle
 from gluonmap.worker.protocol import Job
 
 OTHER_HASH_SEED = "1"
-WORTH_WARMING = 2
-"""More candidates than this repay the import and the compile that warm a server."""
 
 
 class SecondOpinion:
     """Compiles again, in processes with another hash seed, what is to be called identical.
 
-    Code that depends on the order of a set, on a clock or on chance proves nothing by being equal once.
+    Code that depends on the order of a set, on a clock or on chance proves nothing by being equal once. Nor does code
+    that remembers the first configuration it was traced with: these processes are forks of a server that has seen no
+    kernel, never of a warm one.
     """
 
     def __init__(self, oracle: Oracle, record: Journal, jobs: int, listen: Listener) -> None:
@@ -60,14 +60,10 @@ class SecondOpinion:
         if not unsure:
             return
         self._start()
-        server = None
-        if len(unsure) > WORTH_WARMING and oracle.baseline is not None and oracle.loadable:
-            server = (oracle.target, oracle.file)
-            self._isolation.warm(server, Job("compile", oracle.target, oracle.file, oracle.baseline))
         what = "equal programs to compile again" if len(unsure) > 1 else "baseline once more"
         self.listen(Event("plan", what, len(unsure)))
         jobs = ((k, Job("compile", oracle.target, oracle.file, c)) for k, c in unsure.items())
-        for key, ending in self._isolation.run(jobs, oracle.limits, warm=server):
+        for key, ending in self._isolation.run(jobs, oracle.limits):
             first = oracle.known(unsure[key])
             again = diagnostics.answer(ending, oracle.functions, oracle.limits.deadline_s)
             if not isinstance(first, Verdict) or not isinstance(again, Verdict):

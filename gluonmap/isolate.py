@@ -7,9 +7,12 @@ the warmest server that is there, each in its own session with its own limits, a
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import os
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -26,6 +29,7 @@ import msgspec
 from gluonmap.errors import OracleFault, StorageFault
 from gluonmap.worker.protocol import (
     EVIDENCE_FILE,
+    LOCK_FILE,
     STDERR_FILE,
     STDOUT_FILE,
     Evidence,
@@ -41,6 +45,9 @@ SOCKET_FOLDER_BYTES = 80
 TEXT_BYTES = 64 * 1024
 """As much of a child's output is kept from its beginning, and as much from its end."""
 _PREFIX = "gluonmap-"
+_FOLDER = re.compile(_PREFIX + r"\d+-[a-z0-9_]{8}")
+SERVER_GRACE_S = 20.0
+"""A server that is silent for so long after a deadline is taken for stopped."""
 Tag = TypeVar("Tag")
 
 
@@ -69,8 +76,10 @@ class Server:
     def send(self, request: Request) -> None:
         self.channel.send_bytes(msgspec.json.encode(request))
 
-    def receive(self) -> Notice:
-        """The next notice. Raises EOFError where the server is gone."""
+    def receive(self, patience_s: float) -> Notice:
+        """The next notice. Raises EOFError where the server is gone, or says nothing for so long."""
+        if not self.channel.poll(patience_s):
+            raise EOFError
         return msgspec.json.decode(self.channel.recv_bytes(), type=Notice)
 
 
@@ -84,6 +93,7 @@ class Isolation:
         self._base: Server | None = None
         self._starting: tuple[subprocess.Popen[bytes], socket.socket, Path] | None = None
         self._warm: dict[object, Server] = {}
+        self._lock: int | None = None
 
     def __enter__(self) -> Isolation:
         _sweep()
@@ -92,6 +102,7 @@ class Isolation:
         short = len(os.path.join(tempfile.gettempdir(), prefix)) < SOCKET_FOLDER_BYTES
         try:
             self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=None if short else "/tmp"))
+            self._lock = _locked(self.folder / LOCK_FILE)
         except OSError as error:
             raise StorageFault(
                 f"cannot make a folder for temporary files: {error}. Set TMPDIR to a writable one."
@@ -101,6 +112,10 @@ class Isolation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        with _uninterrupted():
+            self._close()
+
+    def _close(self) -> None:
         if self._starting and not self._base:
             self._starting[0].kill()
             self._starting[0].wait()
@@ -115,6 +130,8 @@ class Isolation:
                 self._base.process.kill()
                 self._base.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
 
     def start(self) -> None:
         """Begin to start the base server; does not wait for it."""
@@ -190,7 +207,7 @@ class Isolation:
                 if not running:
                     return
                 try:
-                    notice = self._server(warm).receive()
+                    notice = self._server(warm).receive(limits.deadline_s + SERVER_GRACE_S)
                 except (EOFError, OSError):
                     self._forget(warm)
                     for tag, folder in running.values():
@@ -215,11 +232,14 @@ class Isolation:
         return self._warm[warm] if warm in self._warm else self.base()
 
     def _forget(self, warm: object) -> None:
-        """Drop a server that is gone; the next job starts another."""
+        """Drop a server that is gone or silent; the next job starts another. A warm one dies with its base."""
         if warm in self._warm:
             self._warm.pop(warm).channel.close()
-        else:
-            self._base, self._warm = None, {}
+        if self._base and self._base.process:
+            self._base.process.kill()
+            self._base.process.wait()
+            self._base.channel.close()
+        self._base, self._warm = None, {}
 
     def _spawn(self, job: Job, limits: Limits, warm: object) -> tuple[str, Path]:
         id_ = str(next(self._numbers))
@@ -314,16 +334,36 @@ def _sweep() -> None:
     """Remove folders of runs that were killed together with their server."""
     places = dict.fromkeys((tempfile.gettempdir(), "/tmp"))
     for folder in (f for place in places for f in Path(place).glob(f"{_PREFIX}*-*")):
-        pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        if pid.isdigit() and not _alive(int(pid)):
-            shutil.rmtree(folder, ignore_errors=True)
+        lock = folder / LOCK_FILE
+        if not _FOLDER.fullmatch(folder.name) or not lock.is_file() or lock.stat().st_uid != os.getuid():
+            continue  # a user's folder of a similar name, or another user's
+        with contextlib.suppress(OSError):
+            held = _locked(lock)
+            if held is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(held)
 
 
-def _alive(pid: int) -> bool:
+def _locked(path: Path) -> int | None:
+    """Descriptor of a lock file that this process now holds; None where another one does."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let no Ctrl-C cut the cleaning up short."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

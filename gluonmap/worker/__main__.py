@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+from pathlib import Path
 
 import msgspec
 
@@ -18,11 +19,12 @@ def main() -> None:
     if len(sys.argv) not in (2, 3):
         sys.exit("usage: python -m gluonmap.worker JOB [FOLDER]   (`gluonmap repeat --show MAP KNOB=VALUE` makes it)")
     from gluonmap.worker import jobs, preload, progress
-    from gluonmap.worker.protocol import Job
+    from gluonmap.worker.protocol import LOCK_FILE, Job
     from gluonmap.worker.server import use_temporary
 
     job = msgspec.json.decode(sys.argv[1], type=Job)
     folder = sys.argv[2] if len(sys.argv) == 3 else tempfile.mkdtemp(prefix=f"gluonmap-{os.getpid()}-")
+    (Path(folder) / LOCK_FILE).touch()  # held by nobody: if the candidate dies here, the next run sweeps the folder
     terminal = os.dup(1)  # the code under test may close its own
     use_temporary(folder)
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")

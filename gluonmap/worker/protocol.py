@@ -11,6 +11,8 @@ import msgspec
 from gluonmap.model import Candidate, Inspection, Program, Reason, Resources
 
 EVIDENCE_FILE = "evidence.json"
+LOCK_FILE = "lock"
+"""Held by the run that a folder of temporary files belongs to."""
 STDOUT_FILE = "stdout"
 STDERR_FILE = "stderr"
 

@@ -64,7 +64,7 @@ def serve(address: str) -> None:
     """
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     children: dict[str, _Child] = {}
-    servers: list[Any] = []
+    servers: dict[str, Any] = {}
     orphaned = False
     # Else a child's first garbage collection touches, and so copies, every page of Python objects (3.11: the front end
     # of a passing candidate fell from 63 to 43 ms).
@@ -74,7 +74,8 @@ def serve(address: str) -> None:
         channel = Client(address, family="AF_UNIX")
         _send(channel, Notice(id=""))
         while True:
-            for ready in wait([channel, *(c.pidfd for c in children.values())], _patience(children)):
+            watched = [channel, *(c.pidfd for c in children.values()), *(s.sentinel for s in servers.values())]
+            for ready in wait(watched, _patience(children)):
                 if ready is channel and not _obey(channel, children, servers):
                     return
             _reap(channel, children, servers)
@@ -83,7 +84,7 @@ def serve(address: str) -> None:
     finally:
         for child in children.values():
             child.kill()
-        for server in servers:
+        for server in servers.values():
             with suppress(ProcessLookupError):
                 os.kill(server.pid, signal.SIGKILL)
             server.join()
@@ -104,22 +105,25 @@ def _send(channel: Any, notice: Notice) -> None:
     channel.send_bytes(msgspec.json.encode(notice))
 
 
-def _obey(channel: Any, children: dict[str, _Child], servers: list[Any]) -> bool:
+def _obey(channel: Any, children: dict[str, _Child], servers: dict[str, Any]) -> bool:
     """Carry out one request. False: stop."""
     request = msgspec.json.decode(channel.recv_bytes(), type=Request)
     match request.op:
         case "spawn":
             assert request.job and request.limits
-            slot = progress.Slot()
-            process = _fork.Process(
-                target=_candidate, args=(channel, slot, request.folder, request.job, request.limits)
-            )
-            process.start()
-            children[request.id] = _Child(process, time.monotonic() + request.limits.deadline_s, slot)
+            try:
+                slot = progress.Slot()
+                arguments = (channel, slot, request.folder, request.job, request.limits)
+                process = _fork.Process(target=_candidate, args=arguments)
+                process.start()
+                children[request.id] = _Child(process, time.monotonic() + request.limits.deadline_s, slot)
+            except OSError as error:  # no more processes or descriptors: no answer, and no reason to give up
+                print(f"cannot start a candidate: {error}", file=sys.stderr, flush=True)
+                _send(channel, Notice(request.id, NO_ANSWER))
         case "warm":
             process = _fork.Process(target=_warm, args=(channel, request))
             process.start()
-            servers.append(process)
+            servers[request.folder] = process
         case "cancel":
             if child := children.get(request.id):
                 child.kill()
@@ -128,7 +132,7 @@ def _obey(channel: Any, children: dict[str, _Child], servers: list[Any]) -> bool
     return True
 
 
-def _reap(channel: Any, children: dict[str, _Child], servers: list[Any]) -> None:
+def _reap(channel: Any, children: dict[str, _Child], servers: dict[str, Any]) -> None:
     """Report the children that have ended, and end those that are past their deadline."""
     now = time.monotonic()
     for id_, child in list(children.items()):
@@ -145,7 +149,18 @@ def _reap(channel: Any, children: dict[str, _Child], servers: list[Any]) -> None
         os.close(child.pidfd)
         del children[id_]
         _send(channel, Notice(id_, status, child.hung, seconds, child.slot.read()))
-    _bury({c.process.pid for c in children.values()} | {s.pid for s in servers})
+    for folder, server in list(servers.items()):
+        if server.exitcode is not None:
+            say_died(folder)
+            del servers[folder]
+    _bury({c.process.pid for c in children.values()} | {s.pid for s in servers.values()})
+
+
+def say_died(folder: str) -> None:
+    """Tell the parent, which waits for a warm server, that none will come."""
+    with suppress(OSError):
+        os.makedirs(folder, exist_ok=True)
+        open(os.path.join(folder, "died"), "w").close()
 
 
 def _bury(known: set[int]) -> None:
@@ -251,7 +266,7 @@ def _warm(channel: Any, request: Request) -> None:
 
         with suppress(BaseException):
             traceback.print_exc()
-            open(os.path.join(request.folder, "died"), "w").close()  # the parent waits for a server or for this
+            say_died(request.folder)
     finally:
         os._exit(0)
 
