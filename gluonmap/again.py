@@ -16,6 +16,7 @@ from gluonmap import codec, exitcode, targets
 from gluonmap.describe import Description, Knob
 from gluonmap.errors import UnknownKnob, UsageError
 from gluonmap.model import Config, KnobKind, Outcome, Parameter, SpaceMap, Value, ValueMap
+from gluonmap.screen import same
 from gluonmap.worker.protocol import EVIDENCE_FILE, Evidence, Job, KernelFile
 
 
@@ -28,7 +29,8 @@ def description_of(space: SpaceMap) -> Description:
         n: Knob(n, space.knobs[n].kind if n in space.knobs else KnobKind.CONSTEXPR, (v,), v)
         for n, v in space.baseline.items()
     }
-    constexprs = [n for n in [*space.baseline, *recipe.fixed, *recipe.derive] if n not in run_time | options]
+    host = {n for n, k in space.knobs.items() if k.kind is KnobKind.HOST}
+    constexprs = [n for n in [*space.baseline, *recipe.fixed, *recipe.derive] if n not in run_time | options | host]
     parameters = {n: Parameter(n, constexpr=False) for n in space.specialisation}
     parameters |= {n: Parameter(n, constexpr=True) for n in constexprs}
     return Description(
@@ -40,6 +42,7 @@ def description_of(space: SpaceMap) -> Description:
         shape=space.shape,
         grid=recipe.grid,
         parameters=parameters,
+        options=tuple(options),
         why_fixed={},
         not_probed={},
         notes=(),
@@ -124,4 +127,4 @@ def _compared(outcome: str, digest: str, space: SpaceMap, moves: Config) -> str:
 
 def _value(space: SpaceMap, name: str, value: Value) -> ValueMap | None:
     found = space.knobs[name].values if name in space.knobs else ()
-    return next((v for v in found if type(v.value) is type(value) and v.value == value), None)
+    return next((v for v in found if same(v.value, value)), None)

@@ -73,7 +73,7 @@ class Campaign:
         if not path.is_file() or path.suffix != ".py":
             what = "does not exist" if not path.exists() else "is a folder" if path.is_dir() else "is no .py file"
             raise UsageError(f"the kernel file {path} {what}. Give the Python file that holds the kernel.")
-        self.path = path.resolve()
+        self.path = Path(os.path.abspath(path))
         self.triton_folder = installation.triton_folder()
         self.triton = installation.triton_version(self.triton_folder)
         self._identity = installation.identity(self.triton_folder)
@@ -122,7 +122,7 @@ class Campaign:
         return any(use.api.startswith("cdna4.") for use in self._apis(inspection))
 
     def _apis(self, inspection: Inspection) -> tuple[source.ApiUse, ...]:
-        texts = {n: p.read_text(errors="replace") for n, p in self._paths(inspection, "").items() if p.is_file()}
+        texts = {n: source.text_of(p) for n, p in self._paths(inspection, "").items() if p.is_file()}
         return source.target_apis(inspection.functions, texts)
 
     # -- one target ----------------------------------------------------------------------------------------------
@@ -258,7 +258,12 @@ class Campaign:
         inspection, environment = self._inspect(target, probe)
         head = Head(
             stamp=journal.stamp_of(
-                inspection.kernel, inspection.files, target.name, self._identity, environment, self.settings.stubs
+                inspection.kernel,
+                _named(inspection.files, self.path.parent),
+                target.name,
+                self._identity,
+                environment,
+                self.settings.stubs,
             ),
             target=target.name,
             triton=self.triton,
@@ -281,6 +286,7 @@ class Campaign:
                 and head.installation == self._identity
                 and head.environment == installation.environment()
                 and head.stubs == self.settings.stubs
+                and any(Path(f.path).name == self.path.name for f in inspection.files)
                 and all(_unchanged(f, _rebased(f.path, head.folder, self.path.parent)) for f in inspection.files)
             ):
                 return head
@@ -288,7 +294,7 @@ class Campaign:
 
     def _written_for_this_file(self, path: Path) -> bool:
         """True where another journal's kernel has this file's name and code."""
-        tree = source.tree_hash(self.path.read_text(errors="replace"))
+        tree = source.tree_hash(self.path.read_bytes())
         try:
             lines = path.read_bytes().splitlines()
             heads = [msgspec.json.decode(line, type=Head) for line in lines if b'"type":"head"' in line[:40]]
@@ -445,9 +451,18 @@ def _lacks(target: str, use: source.ApiUse, line: int | None) -> str:
     return f"the kernel uses {use.api}{where}, which {target} lacks"
 
 
+def _named(files: Sequence[SourceFile], folder: Path) -> tuple[SourceFile, ...]:
+    """The files by names that do not change when the kernel's folder moves."""
+
+    def name(path: Path) -> str:
+        return str(path.relative_to(folder)) if path.is_relative_to(folder) else "/".join(path.parts[-3:])
+
+    return tuple(SourceFile(name(Path(f.path)), f.ast) for f in files)
+
+
 def _unchanged(file: SourceFile, path: Path) -> bool:
     try:
-        return source.tree_hash(path.read_text(errors="replace")) == file.ast
+        return source.tree_hash(path.read_bytes()) == file.ast
     except OSError:
         return False
 

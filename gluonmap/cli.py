@@ -375,11 +375,20 @@ def _print_json(maps: list[SpaceMap]) -> None:
 
 
 def _render(space: SpaceMap) -> None:
+    """Print a map; if nobody reads stdout any more (`| head`), go on without it."""
     from rich.console import Console
 
     from gluonmap.report import terminal
 
-    terminal.render(space, Console(soft_wrap=False))
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    try:
+        terminal.render(space, Plain(soft_wrap=False))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _markdown(map_file: Path, space: SpaceMap) -> None:

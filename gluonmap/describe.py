@@ -5,8 +5,9 @@ All ways of telling end here. What could be inferred is inferred and noted; what
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gluonmap import dtypes, expression, source
 from gluonmap.dtypes import DESCRIPTOR
@@ -57,6 +58,8 @@ class Description:
     shape: dict[str, Value]
     grid: str
     parameters: dict[str, Parameter]
+    options: tuple[str, ...]
+    """Names of the back end's options."""
     why_fixed: dict[str, str]
     not_probed: dict[str, str]
     notes: tuple[str, ...]
@@ -113,9 +116,11 @@ class Description:
 
     def _is_option(self, name: str) -> bool:
         knob = self.knobs.get(name)
-        return name not in self.parameters and (
-            (knob is not None and knob.kind is not KnobKind.HOST) or (knob is None and name in self.fixed)
-        )
+        if name in self.parameters:
+            return False
+        if knob is not None:
+            return knob.kind is not KnobKind.HOST
+        return name in self.fixed or (name in self.derive and name in self.options)
 
     def _argument(self, name: str, names: Mapping[str, Value]) -> Value:
         value = names[name] if name in names else self.args[name]
@@ -162,12 +167,34 @@ def describe(inspection: Inspection, target: Target, probe: ProbeFile, wishes: W
     return _Describer(inspection, target, probe, wishes).build()
 
 
+def _spelled(value: Value) -> Value:
+    """A value that JSON can hold: infinities and NaN as the expression that makes them."""
+    return f"py:float({str(value)!r})" if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _all_spelled(values: Mapping[str, Value]) -> Config:
+    return {name: _spelled(value) for name, value in values.items()}
+
+
 class _Describer:
     def __init__(self, inspection: Inspection, target: Target, probe: ProbeFile, wishes: Wishes) -> None:
-        self.inspection, self.target, self.probe, self.wishes = inspection, target, probe, wishes
+        self.inspection, self.target = inspection, target
+        self.probe = replace(
+            probe,
+            baseline=_all_spelled({n: v for n, v in probe.baseline.items() if n not in wishes.derive}),
+            args=_all_spelled(probe.args),
+            knobs={n: tuple(map(_spelled, d)) for n, d in probe.knobs.items() if n not in wishes.derive},
+        )
+        self.wishes = replace(
+            wishes,
+            sets=_all_spelled(wishes.sets),
+            args=_all_spelled(wishes.args),
+            domains={n: tuple(map(_spelled, domain)) for n, domain in wishes.domains.items()},
+        )
         self.parameters = {p.name: p for p in inspection.parameters}
         self.options = inspection.options
-        self.derive = {**probe.derive, **wishes.derive}
+        said = {*wishes.sets, *wishes.domains}  # the command line wins over the probe file
+        self.derive = {**{n: e for n, e in probe.derive.items() if n not in said}, **wishes.derive}
         self.grid = wishes.grid or probe.grid
         self.shape = self._shape()
         self.notes: list[str] = list(inspection.notes)
@@ -211,6 +238,7 @@ class _Describer:
             shape=self.shape,
             grid=self.grid,
             parameters=self.parameters,
+            options=tuple(self.options),
             why_fixed=self.why_fixed,
             not_probed=self.not_probed,
             notes=tuple(self.notes),
@@ -245,6 +273,15 @@ class _Describer:
                 raise UsageError(
                     f"{name} of {owner} is a run-time argument, not a knob; give its value with --arg {name}=…."
                 )
+        for name in self.derive:
+            if name in {*self.wishes.sets, *self.wishes.domains, *self.probe.knobs, *self.probe.baseline}:
+                raise UsageError(f"{name} of {owner} is derived and set or turned as well; take one of the two away.")
+        for name in [*self.wishes.sets, *self.probe.baseline]:
+            if name in self.parameters and not self.parameters[name].constexpr:
+                raise UsageError(f"{name} of {owner} is a run-time argument; give its value with --arg {name}=…")
+        for name in self.wishes.args:
+            if name in self.options and name not in self.parameters:
+                raise UsageError(f"{name} is an option of the compiler; set it with --set {name}=…")
         for name in [*self.wishes.args, *self.wishes.derive]:
             if name not in known | set(self.shape):
                 raise UnknownKnob(owner, name, self.parameters, "--arg and --derive take the kernel's parameters.")
@@ -276,7 +313,7 @@ class _Describer:
     def _turnable(self) -> Iterable[str]:
         """Names that could be knobs: constexpr parameters in signature order, then options, then host names."""
         constexprs = [n for n, p in self.parameters.items() if p.constexpr and not p.heuristic and n not in self.derive]
-        options = [n for n in self.options if n not in self.parameters]
+        options = [n for n in self.options if n not in self.parameters and n not in self.derive]
         given = {*self.probe.knobs, *self.wishes.domains, *self.wishes.sets}
         host = [n for n in given if n not in self.parameters and n not in self.options]
         return [*constexprs, *options, *sorted(host, key=[*self.probe.knobs, *self.wishes.domains, *given].index)]
@@ -375,6 +412,8 @@ class _Describer:
     def _checked(self, name: str, value: Value) -> Value:
         """A given argument, refused if its text is no type."""
         if isinstance(value, str) and (complaint := dtypes.complaint(value)):
+            if value.startswith("py:"):
+                complaint = "infinities and NaN are no argument values here; a compile sees only the type: fp32"
             raise UsageError(f"argument {name} of kernel {self.inspection.kernel!r}: {complaint}.")
         return value
 
@@ -412,13 +451,13 @@ def _ordered(values: tuple[Value, ...]) -> tuple[Value, ...]:
 
 def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
     """Values without repeats, in order; True and 1 are different values."""
-    return tuple({(type(v).__name__, v): v for v in values}.values())
+    return tuple({repr(v): v for v in values}.values())
 
 
 def _with(domain: tuple[Value, ...], baseline: Value) -> tuple[Value, ...]:
     """The domain without repeats and with the baseline in it: in its place among numbers, else in front."""
     domain = _distinct(domain)
-    if any(type(v) is type(baseline) and v == baseline for v in domain):
+    if repr(baseline) in map(repr, domain):
         return domain
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (*domain, baseline))
     return _ordered((*domain, baseline)) if numeric else (baseline, *domain)

@@ -7,6 +7,7 @@ it: an intent without either was in flight when the tool died.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -94,6 +95,8 @@ class Journal:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.exists() and not self.path.is_file():
+                raise OSError(errno.EINVAL, "it is no regular file")
             self._file = self.path.open("a+b", buffering=0)  # or what a full disk refused is written again on close
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -187,8 +190,11 @@ class Journal:
             if not line.strip():
                 continue
             try:
-                self._take(msgspec.json.decode(line, type=Record))
-            except msgspec.DecodeError:
+                record = msgspec.json.decode(line, type=Record)
+                if isinstance(record, Head) and (record.schema != SCHEMA or not record.inspection.functions):
+                    raise msgspec.DecodeError("a head of another schema")
+                self._take(record)
+            except (msgspec.DecodeError, ValueError):
                 self.damaged.append(number)
         if data and not data.endswith(b"\n"):
             self._write(b"\n")  # a torn last line must not swallow the next record
@@ -203,7 +209,8 @@ class Journal:
                 self._answers[stamp, key] = record
                 self._open_intents.pop((stamp, key), None)
             case Cancelled(stamp, key):
-                self._open_intents.pop((stamp, key), None)
+                # One less, not none: a death before this run still counts.
+                self._open_intents[stamp, key] = max(0, self._open_intents.get((stamp, key), 0) - 1)
             case Stability(stamp, key, same):
                 self._stability[stamp, key] = same
 
@@ -221,6 +228,6 @@ def stamp_of(
     environment: dict[str, str],
     stubs: tuple[str, ...],
 ) -> str:
-    """Hash of the circumstances. Files count by name and syntax tree, not by place."""
-    named = sorted((Path(f.path).name, f.ast) for f in files)
+    """Hash of the circumstances. Files count by the names given and by syntax tree."""
+    named = sorted((f.path, f.ast) for f in files)
     return codec.digest([SCHEMA, kernel, named, target, installation, environment, stubs])

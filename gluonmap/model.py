@@ -223,6 +223,9 @@ class Inspection(msgspec.Struct, frozen=True):
     """What the isolated first import of a kernel file told."""
 
     kernel: str
+    """The name in its module under which the kernel was found: with all its decorators."""
+    function: str
+    """The function's own name."""
     kernels: tuple[str, ...]
     """All jit functions defined in the file, in order."""
     entries: tuple[str, ...]

@@ -68,8 +68,8 @@ def singles(description: Description) -> dict[tuple[str, int], Candidate]:
 
 
 def same(one: Value, other: Value) -> bool:
-    """Equal values of one kind: True is not 1."""
-    return type(one) is type(other) and one == other
+    """Equal values of one kind: True is not 1, and -0.0 is not 0.0."""
+    return type(one) is type(other) and repr(one) == repr(other)
 
 
 def fold(
@@ -406,15 +406,15 @@ def _listed(items: Sequence[str]) -> str:
 
 def current_lines(inspection: Inspection, paths: Mapping[str, Path]) -> Lines:
     """Places of functions as lines of their files today; files that are gone keep the lines of the inspection."""
-    texts = {name: path.read_text(errors="replace") for name, path in paths.items() if path.is_file()}
+    texts = {name: source.text_of(path) for name, path in paths.items() if path.is_file()}
     functions = {(f.name, f.file): f for f in inspection.functions}
 
     def line(location: Location) -> int | None:
+        function = functions.get((location.function, location.file))
         if location.file in texts:
-            found = source.absolute_line(texts[location.file], location)
+            found = source.absolute_line(texts[location.file], location, function.source if function else "")
             if found is not None:
                 return found
-        function = functions.get((location.function, location.file))
         if function is None:
             return None
         return function.first_line + source.physical_line(function.source, location.line) - 1

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import io
 import re
 import textwrap
+import tokenize
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 import msgspec
 
@@ -23,16 +26,27 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 # ---- the tree ------------------------------------------------------------------------------------------------------
 
 
-def tree_hash(text: str) -> str:
+def tree_hash(text: str | bytes) -> str:
     """Return 16 hex digits that change only with the code: not with comments, docstrings, blank lines or positions.
 
-    Text that does not parse is hashed as it stands.
+    Bytes are read as Python reads a file: by their mark or declaration of an encoding. What does not parse is hashed
+    as it stands.
     """
     try:
-        content = "".join(_dump(ast.parse(text)))
+        content = "".join(_dump(ast.parse(text))).encode("utf-8", "surrogatepass")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        content = "text:" + text
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        content = b"text:" + (text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def text_of(path: Path) -> str:
+    """Return a Python file's text, decoded as Python would."""
+    data = path.read_bytes()
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError:
+        encoding = "utf-8"
+    return data.decode(encoding, errors="replace")
 
 
 def _dump(node: object) -> Iterator[str]:
@@ -140,10 +154,11 @@ def physical_line(source: str, rank: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def find_function(file_text: str, name: str) -> tuple[str, int] | None:
+def find_function(file_text: str, name: str, like: str = "") -> tuple[str, int] | None:
     """Return the dedented source of a function and the line of the file that it starts on, decorators included.
 
-    Of several with one name the outermost counts, and of these the last. `Outer.name` is understood.
+    Of several with one name the one whose code is that of `like`, else the outermost, and of these the last.
+    `Outer.name` is understood.
     """
     try:
         module = ast.parse(file_text)
@@ -153,7 +168,12 @@ def find_function(file_text: str, name: str) -> tuple[str, int] | None:
     if not found:
         return None
     outermost = min(depth for depth, _ in found)
-    node = [node for depth, node in found if depth == outermost][-1]
+    sources = [_source_of(node, file_text) for _, node in found]
+    alike = [source for source in sources if like and tree_hash(source[0]) == tree_hash(like)]
+    return alike[0] if alike else [s for s, (depth, _) in zip(sources, found, strict=True) if depth == outermost][-1]
+
+
+def _source_of(node: Definition, file_text: str) -> tuple[str, int]:
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     lines = file_text.splitlines(keepends=True)[first - 1 : node.end_lineno]
     return textwrap.dedent("".join(lines)), first
@@ -170,9 +190,12 @@ def _functions_below(node: ast.AST, depth: int = 0, path: str = "") -> Iterator[
             yield from _functions_below(child, depth, path)
 
 
-def absolute_line(file_text: str, location: Location) -> int | None:
-    """Return the line of the file that `location` means today; None where the function or the line is gone."""
-    found = find_function(file_text, location.function)
+def absolute_line(file_text: str, location: Location, like: str = "") -> int | None:
+    """Return the line of the file that `location` means today; None where the function or the line is gone.
+
+    `like` is the function's source as it was, to tell it from others of its name.
+    """
+    found = find_function(file_text, location.function, like)
     if found is None:
         return None
     source, first = found

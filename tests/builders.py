@@ -44,6 +44,7 @@ def inspected(
     name = definition.name
     return Inspection(
         kernel=name,
+        function=name,
         kernels=(name,),
         entries=(name,),
         gluon=True,

@@ -121,10 +121,30 @@ def test_a_candidate_that_was_in_flight_once_is_asked_and_twice_is_a_fault(noteb
 @pytest.mark.parametrize("end", [answered(candidate(TILE=16)), Cancelled(STAMP, key_of(candidate(TILE=16)))])
 def test_what_was_answered_or_cancelled_was_not_in_flight(notebook: Notebook, end: Answered | Cancelled) -> None:
     asked = candidate(TILE=16)
-    notebook.write(*[Intent(STAMP, key_of(asked), asked)] * 2, end)
+    notebook.write(Intent(STAMP, key_of(asked), asked), end)
     with Journal(notebook.path) as journal:
         assert not journal.was_in_flight(STAMP, key_of(asked))
     assert not isinstance(notebook.answer(asked), Fault)
+
+
+def test_a_death_still_counts_after_the_user_cancelled_the_second_try(notebook: Notebook) -> None:
+    asked = candidate(TILE=16)
+    intent = Intent(STAMP, key_of(asked), asked)
+    notebook.write(intent, intent, Cancelled(STAMP, key_of(asked)))
+    with Journal(notebook.path) as journal:
+        assert journal.was_in_flight(STAMP, key_of(asked))
+    notebook.write(intent)
+    assert isinstance(notebook.answer(asked), Fault)
+
+
+def test_a_head_of_another_schema_is_a_damaged_line(notebook: Notebook) -> None:
+    notebook.path.parent.mkdir(parents=True, exist_ok=True)
+    kernel = inspected("def add(x, TILE: constexpr): ...")
+    head = msgspec.json.encode(Head(STAMP, "gfx942", "3.9.0", "i", {}, (), kernel))
+    head = head.replace(b"gluonmap.journal/1", b"gluonmap.journal/9")
+    notebook.path.write_bytes(head + b"\n")
+    with Journal(notebook.path) as journal:
+        assert (journal.heads, journal.damaged) == ([], [1])
 
 
 # --- what it never loses ----------------------------------------------------------------------------------------------
@@ -271,6 +291,12 @@ def test_a_stamp_changes_with_every_circumstance(change: dict[str, Any]) -> None
     assert stamp_of(**CIRCUMSTANCES | change) != stamp_of(**CIRCUMSTANCES)
 
 
-def test_a_stamp_does_not_change_with_the_place_or_the_order_of_the_files() -> None:
-    moved = (SourceFile("/b/c/helper.py", "2" * 20), SourceFile("/b/c/gemm.py", "1" * 20))
-    assert stamp_of(**CIRCUMSTANCES | {"files": moved}) == stamp_of(**CIRCUMSTANCES)
+def test_a_stamp_does_not_change_with_the_order_of_the_files() -> None:
+    reordered = tuple(reversed(CIRCUMSTANCES["files"]))
+    assert stamp_of(**CIRCUMSTANCES | {"files": reordered}) == stamp_of(**CIRCUMSTANCES)
+
+
+def test_two_files_that_change_places_are_another_stamp() -> None:
+    one, other = CIRCUMSTANCES["files"]
+    swapped = (SourceFile(one.path, other.ast), SourceFile(other.path, one.ast))
+    assert stamp_of(**CIRCUMSTANCES | {"files": swapped}) != stamp_of(**CIRCUMSTANCES)

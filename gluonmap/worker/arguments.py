@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +44,22 @@ class Pointer:
         """Size of the tensor's storage in bytes: below 2 GB, so that buffer instructions may be used."""
         return 1 << 20
 
-    def stride(self) -> tuple[int, ...]:
-        return (1,)
+    def stride(self, dim: int | None = None) -> Any:
+        return 1 if dim is not None else (1,) * len(self.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self.shape[dim]
+
+    def numel(self) -> int:
+        return math.prod(self.shape)
+
+    def dim(self) -> int:
+        return len(self.shape)
+
+    ndim = property(dim)
+
+    def is_contiguous(self) -> bool:
+        return True
 
     def element_size(self) -> int:
         return self.dtype.itemsize

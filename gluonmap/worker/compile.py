@@ -68,9 +68,14 @@ def bind(kernel: Kernel, candidate: Candidate, target: targets.Target) -> tuple[
     given |= {n: value_of(n, v, kernel) for n, v in candidate.config.items()}
     for values in kernel.heuristics:
         for name, function in values.items():
-            given[name] = function(dict(given))
+            try:
+                given[name] = function(dict(given))
+            except Exception as error:
+                raise BadExpression(
+                    f"the heuristic of {name} fails on the stand-in arguments: {type(error).__name__}: {error}"
+                ) from error
     options = set(option_names(target))
-    names = list(kernel.jit.arg_names)
+    names = [n for n, p in kernel.jit.signature.parameters.items() if p.kind is not p.KEYWORD_ONLY]
     first = next((i for i, n in enumerate(names) if n in options or n not in given), len(names))
     positional = [given.pop(n) for n in names[:first]]
     return positional, given
@@ -90,9 +95,19 @@ def value_of(name: str, value: Any, kernel: Kernel) -> Any:
     if not isinstance(value, str) or not value.startswith(PYTHON_VALUE):
         return value
     try:
-        return eval(value[len(PYTHON_VALUE) :], dict(vars(kernel.module)))  # the user's own probe, in a child
+        return eval(value[len(PYTHON_VALUE) :], _names(kernel))  # the user's own probe, in a child
     except (NameError, AttributeError, LookupError, SyntaxError) as error:
         raise BadExpression(f"{name}={value!r} is wrong: {type(error).__name__}: {error}") from error
+
+
+def _names(kernel: Kernel) -> dict[str, Any]:
+    """What a `py:` expression may name: Triton, Gluon's language and layouts, and everything in the kernel's module."""
+    import triton
+    from triton import language as tl
+    from triton.experimental.gluon import language as gl
+
+    layouts = {n: getattr(gl, n) for n in dir(gl) if n.endswith("Layout")}
+    return {"triton": triton, "tl": tl, "gl": gl, **layouts, **vars(kernel.module)}
 
 
 def option_names(target: targets.Target) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import sysconfig
 import threading
 import time
 import traceback
@@ -115,12 +117,13 @@ def _inspect(job: Job, target: targets.Target, slot: progress.Slot) -> Evidence:
     kernels = load.kernels_in(module)
     inspection = Inspection(
         kernel=kernel.name,
+        function=kernel.jit.fn.__name__,
         kernels=tuple(dict.fromkeys(k.name for k in kernels.values())),
         entries=tuple(k.name for k in load.entries(kernels)),
         gluon=bool(kernel.jit.is_gluon()),
         parameters=tuple(_parameters(kernel)),
         functions=functions,
-        files=_files(before, {f.fn.__code__.co_filename for f in reach.closure(kernel.jit)}),
+        files=_files(before, {f.fn.__code__.co_filename for f in reach.closure(kernel.jit)}, job.file.path),
         autotune=tuple(_plain_config(c) for c in kernel.configs),
         quiet=quiet,
         notes=tuple(notes),
@@ -130,7 +133,7 @@ def _inspect(job: Job, target: targets.Target, slot: progress.Slot) -> Evidence:
 
 
 def _plain_config(config: dict[str, Any]) -> Config:
-    return {n: v if isinstance(v, _PLAIN) else str(v) for n, v in config.items()}
+    return {n: _spelled(v) for n, v in config.items()}
 
 
 def _parameters(kernel: load.Kernel) -> list[Parameter]:
@@ -156,23 +159,30 @@ def _parameters(kernel: load.Kernel) -> list[Parameter]:
 
 
 def _spelled(value: Any) -> Value:
+    """A value that JSON can hold; anything else as the expression that makes it again in the kernel's module."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{compile.PYTHON_VALUE}float({str(value)!r})"
     return value if isinstance(value, _PLAIN) else f"{compile.PYTHON_VALUE}{value!r}"
 
 
-def _files(before: set[str], reached: set[str]) -> tuple[SourceFile, ...]:
-    """Every source file that the import read outside of installed packages, and those of the reached functions."""
-    paths = set(reached)
+_UNREAD = ("triton", "torch", "numpy", "multiprocess", "msgspec", "elftools", "msgpack")
+"""Packages whose files are not listed: Triton has an identity of its own, the others compile nothing."""
+
+
+def _files(before: set[str], reached: set[str], own: str) -> tuple[SourceFile, ...]:
+    """Every source file that the import read, but for the standard library and a few large packages; the kernel's own
+    file and those of the reached functions always."""
+    standard = Path(sysconfig.get_path("stdlib"))
+    packages = standard / "site-packages", standard / "dist-packages"
+    paths = {own}
     for name in set(sys.modules) - before:
         path = getattr(sys.modules[name], "__file__", None)
-        if path and path.endswith(".py") and not _installed(path):
-            paths.add(path)
-    triton_folder = str(Path(sys.modules["triton"].__file__ or "").parent)
-    kept = sorted(p for p in paths if not p.startswith((triton_folder, sys.base_prefix)) and Path(p).is_file())
-    return tuple(SourceFile(p, source.tree_hash(Path(p).read_text(errors="replace"))) for p in kept)
-
-
-def _installed(path: str) -> bool:
-    return "site-packages" in path or "dist-packages" in path or path.startswith(sys.base_prefix)
+        if path and path.endswith(".py") and name.partition(".")[0] not in _UNREAD:
+            file = Path(path)
+            if not file.is_relative_to(standard) or any(file.is_relative_to(p) for p in packages):
+                paths.add(path)
+    paths |= {path for path in reached if not reach.in_triton(path)}
+    return tuple(SourceFile(p, source.tree_hash(Path(p).read_bytes())) for p in sorted(paths) if Path(p).is_file())
 
 
 def _children() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -53,16 +54,19 @@ def load_module(file: KernelFile) -> tuple[ModuleType, list[str]]:
     """The kernel's module and notes on what stood in for what. Raises whatever the file raises."""
     path = Path(file.path)
     root = package_root(path)
-    for folder in (str(path.parent), str(root)):
+    parts = path.with_suffix("").relative_to(root).parts
+    # In a package the file's own folder stays off the path, as Python keeps it: its modules could shadow others.
+    folders = [root] if len(parts) > 1 else [path.resolve().parent, path.parent]
+    for folder in map(str, folders):
         if folder not in sys.path:
             sys.path.insert(0, folder)
     notes = stubs.install(file.stubs)
-    parts = path.with_suffix("").relative_to(root).parts
     if len(parts) > 1:
         module = importlib.import_module(".".join(parts))
         return module, notes + stubs.used_unasked()
     name = parts[0] if parts[0].isidentifier() and parts[0] not in sys.modules else f"kernel_file_{abs(hash(path))}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    loader = importlib.machinery.SourceFileLoader(name, str(path))  # whatever the file's suffix is
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -91,14 +95,15 @@ def unwrap(thing: Any) -> Kernel | None:
 
 
 def kernels_in(module: ModuleType) -> dict[str, Kernel]:
-    """Every jit function that the module's own file defines, by name, in the order of the file."""
+    """Every jit function that the module's own file defines, by its name in the module, in the order of the file.
+
+    A function that stands under several names (bare, and with heuristics around it) is found under each.
+    """
     found: dict[str, Kernel] = {}
     for name, thing in list(vars(module).items()):
         kernel = unwrap(thing) if hasattr(thing, "fn") else None
         if kernel is not None and _defined_in(kernel, module):
-            found.setdefault(kernel.name, kernel)
-            if name != kernel.name:
-                found.setdefault(name, kernel)
+            found[name] = msgspec.structs.replace(kernel, name=name)
     return dict(sorted(found.items(), key=lambda item: _line(item[1])))
 
 
@@ -121,7 +126,7 @@ def find_kernel(module: ModuleType, name: str) -> Kernel:
         kernel = kernels.get(name) or unwrap(getattr(module, name, None))
         if kernel is None:
             raise KernelNotFound(name, list(kernels))
-        return _of(kernel, module)
+        return msgspec.structs.replace(kernel, name=name, module=module)
     found = entries(kernels)
     if len(found) != 1:
         raise KernelNotFound("", [k.name for k in found] or list(kernels))
@@ -133,7 +138,16 @@ def entries(kernels: dict[str, Kernel]) -> list[Kernel]:
     from gluonmap.worker.reach import callees
 
     called = {id(callee) for k in kernels.values() for callee in callees(k.jit).values() if callee is not k.jit}
-    return list({id(k.jit): k for k in kernels.values() if id(k.jit) not in called}.values())
+    found: dict[int, Kernel] = {}
+    for kernel in kernels.values():
+        best = found.get(id(kernel.jit))
+        if id(kernel.jit) not in called and (best is None or _decorations(kernel) > _decorations(best)):
+            found[id(kernel.jit)] = kernel
+    return list(found.values())
+
+
+def _decorations(kernel: Kernel) -> int:
+    return len(kernel.heuristics) + len(kernel.configs)
 
 
 def _of(kernel: Kernel, module: ModuleType) -> Kernel:
