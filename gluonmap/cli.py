@@ -309,6 +309,50 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
 
 
 @cli.command()
+@click.option("--from", "table", required=True, type=click.Path(path_type=Path), help="Recorded verdicts, JSON lines.")
+@click.option(
+    "--baseline", default="", metavar="K=V,…", help="The configuration to start from; by default a passing one."
+)
+@click.option("--budget", type=click.IntRange(1), default=300, show_default=True, help="Rows to ask for learning.")
+@click.option(
+    "--validate", type=click.IntRange(0), default=200, show_default=True, help="Rows to ask for the certificate."
+)
+@click.option("--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print what was learned as JSON.")
+def learn(table: Path, baseline: str, as_json: bool, **settings: Any) -> None:
+    """Learn the joint constraints of a recorded table of verdicts, asking it row by row as if it were the compiler.
+
+    A row: {"config": {…}, "outcome": "PASS|REJECTED|CRASHED|NO_RESOURCES|HUNG", "stage": …, "reason": …, "line": …,
+    "digest": …, "shared_bytes": …}, all but the first two optional.
+
+    \b
+    gluonmap learn --from verdicts.jsonl --baseline BLOCK_M=128,num_warps=4
+    """
+    from gluonmap import codec
+    from gluonmap import table as tables
+    from gluonmap.errors import UnknownKnob, UsageError
+
+    read = tables.read_table(table)
+    moves = {k: value_of(v) for k, v in (pair(t, "--baseline") for t in baseline.split(",") if t.strip())}
+    for name in moves:
+        if name not in read.domains:
+            raise UnknownKnob(f"the table {read.name!r}", name, read.domains)
+    start = {**read.likely_baseline(), **moves}
+    if start not in read.configs:
+        raise UsageError(f"the table {read.name!r} has no row for the baseline {start}.")
+    learned, score = tables.learn_table(read, baseline=start, **settings)
+    if as_json:
+        click.echo(codec.dumps({"table": read.name, "score": score, "learned": learned}).decode(), nl=False)
+        return
+    from rich.console import Console
+
+    from gluonmap.report import learned as report
+
+    report.render(read.name, learned, score, Console())
+
+
+@cli.command()
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def targets(as_json: bool) -> None:
     """List the targets and their limits."""

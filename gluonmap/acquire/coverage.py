@@ -1,0 +1,96 @@
+"""Combinations of values that were seen together: singles, pairs and triples of cells."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from gluonmap.acquire.space import Mask, Rows, Space
+
+MOST_CELLS = 30_000_000
+
+Codes = npt.NDArray[np.int64]
+
+
+class Cells:
+    """Numbers for all combinations of `order` values of different knobs."""
+
+    def __init__(self, space: Space, order: int, always: int | None = None) -> None:
+        """With `always`, the value of that knob is part of every combination, beside `order` others."""
+        self._offsets = space.offsets()
+        self._total = int(self._offsets[-1])
+        columns = [c for c in range(len(space.names)) if c != always]
+        chosen = itertools.combinations(columns, order)
+        self._combinations = np.array(
+            [combo if always is None else (always, *combo) for combo in chosen], np.int64
+        ).reshape(math.comb(len(columns), order), order + (always is not None))
+        self.size = self._total ** self._combinations.shape[1]
+
+    @property
+    def usable(self) -> bool:
+        return len(self._combinations) > 0 and self.size <= MOST_CELLS
+
+    def codes(self, rows: Rows) -> Codes:
+        """Combinations (columns) of each configuration (row)."""
+        places = rows.astype(np.int64) + self._offsets[:-1]
+        found = np.zeros((len(rows), len(self._combinations)), np.int64)
+        for column in self._combinations.T:
+            found = found * self._total + places[:, column]
+        return found
+
+    def seen(self, rows: Rows) -> Mask:
+        """Which combinations occur in some row."""
+        mask = np.zeros(self.size, bool)
+        if len(rows):
+            mask[self.codes(rows)] = True
+        return mask
+
+
+class Seen:
+    """Combinations seen so far; grows with the rows given."""
+
+    def __init__(self, space: Space, order: int) -> None:
+        self.cells = Cells(space, order)
+        self.usable = self.cells.usable
+        self._mask = np.zeros(self.cells.size if self.usable else 0, bool)
+        self._taken = 0
+
+    def update(self, rows: Rows) -> None:
+        """Take in all rows after those taken before."""
+        if self.usable and len(rows) > self._taken:
+            self._mask[self.cells.codes(rows[self._taken :])] = True
+            self._taken = len(rows)
+
+    def gain(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """How many combinations of each row were never seen."""
+        if not self.usable or not len(rows):
+            return np.zeros(len(rows), np.int64)
+        found: npt.NDArray[np.int64] = (~self._mask[self.cells.codes(rows)]).sum(1)
+        return found
+
+
+class CoverageCount(msgspec.Struct, frozen=True):
+    """Of the combinations that the model holds for possible: how many were seen passing."""
+
+    order: int
+    seen: int
+    possible: int
+    """Found among the feasible configurations that were looked at."""
+
+
+def count_coverage(
+    space: Space, passing: Rows, feasible: Rows, orders: Iterable[int] = (1, 2, 3)
+) -> list[CoverageCount]:
+    """Coverage of singles, pairs and triples; orders that the space is too small or too large for are left out."""
+    found = []
+    for order in orders:
+        cells = Cells(space, order)
+        if order <= len(space.names) and cells.usable:
+            seen, possible = cells.seen(passing), cells.seen(feasible)
+            found.append(CoverageCount(order, int(seen.sum()), int((seen | possible).sum())))
+    return found

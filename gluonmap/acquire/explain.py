@@ -1,0 +1,194 @@
+"""From a finished run to its result: constraints in words with their evidence, and what is left open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gluonmap.acquire import inert, statements
+from gluonmap.acquire.answers import Answer
+from gluonmap.acquire.atoms import Atom, any_fails
+from gluonmap.acquire.coverage import count_coverage
+from gluonmap.acquire.doubt import atom_of
+from gluonmap.acquire.evidence import PASSED, UNKNOWN
+from gluonmap.acquire.learner import Learner
+from gluonmap.acquire.result import Asked, Constraint, Learned, Standing, Unstable
+from gluonmap.acquire.space import Rows
+from gluonmap.acquire.universe import elimination
+from gluonmap.model import LiteralRule, Value
+from gluonmap.reduce import TooEntangled
+from gluonmap.relation import Relation, Written, scope_of, words
+
+REFERENCE_ROWS = 6_000
+"""Configurations on which relations are compared where not all can be."""
+MOST_ALTERNATIVES = 3
+EQUALLY_NATURAL_BITS = 4.0
+"""Alternatives that are longer by more are not worth naming."""
+
+
+def finish(learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRule]) -> Learned:
+    """Return the result of a run."""
+    space, evidence = learner.space, learner.evidence
+    constraints = tuple(_constraints(learner, given, read))
+    pairs = inert.neighbours(evidence)
+    classes = inert.value_classes(space, pairs)
+    coverage = tuple(count_coverage(space, evidence.rows[evidence.labels == PASSED], _feasible_rows(learner)))
+    size, feasible = learner.universe.size, _feasible_count(learner)
+    before = learner.before_validation
+    formula = learner.model.formula
+    unknown = [i for i, answer in enumerate(evidence.answers) if not answer.known]
+    return Learned(
+        domains=_domains(learner),
+        constraints=constraints,
+        asked=tuple(Asked(space.decode(q.row), q.kind, q.answer) for q in learner.questions),
+        before_validation=len(learner.questions) if before is None else before,
+        certificate=learner.validation.certificate(statements.structural(learner, coverage)),
+        coverage=coverage,
+        inertness=tuple(inert.inertness(evidence, pairs, classes)),
+        value_classes=(*classes, *inert.conditional_classes(evidence, pairs)),
+        unstable=tuple(
+            Unstable(space.decode(row), tuple(str(answer.outcome) for answer in answers))
+            for row, answers in evidence.unstable.items()
+        ),
+        unknown=tuple(space.decode(evidence.rows[i].tolist()) for i in unknown),
+        size=size,
+        feasible=feasible,
+        enumerated=learner.enumerated,
+        formula="" if formula is None else formula.words(),
+        notes=tuple(statements.notes(learner, size, feasible)),
+    )
+
+
+def _domains(learner: Learner) -> dict[str, tuple[Value, ...]]:
+    space = learner.space
+    fixed: dict[str, tuple[Value, ...]] = {name: (value,) for name, value in space.fixed.items()}
+    return {**dict(zip(space.names, space.domains, strict=True)), **fixed}
+
+
+def _feasible_rows(learner: Learner) -> Rows:
+    return (
+        learner.universe.valid(learner.model.atoms(), REFERENCE_ROWS)
+        if learner.universe.rows is None
+        else (learner.universe.rows[~learner.model.fails(learner.universe.rows)])
+    )
+
+
+def _feasible_count(learner: Learner) -> int | None:
+    if not (learner.evidence.labels == PASSED).any():
+        return 0
+    rows = learner.universe.rows
+    if rows is not None:
+        return int((~learner.model.fails(rows)).sum())
+    try:
+        return elimination(learner.space, [*learner.universe.given, *learner.model.atoms()]).count
+    except TooEntangled:
+        return None
+
+
+# ---- constraints ---------------------------------------------------------------------------------------------------
+
+
+def _constraints(learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRule]) -> list[Constraint]:
+    found = [_given(relation) for relation in given]
+    if not (learner.evidence.labels == PASSED).any():
+        return [*found, Constraint(Written("False"), "no configuration is known to pass", (), Standing.LEARNED)]
+    reference = _reference(learner)
+    texts = {rule.expression: rule for rule in read}
+    named: set[tuple[object, ...]] = set()
+    every = [(r, atom) for r, atoms in learner.model.by_reason.items() for atom in atoms]
+    for reason, atom in every:
+        if atom.parts in named:
+            continue
+        named.add(atom.parts)
+        others = [other for _, other in every if other.parts != atom.parts]
+        found.append(_learned(learner, reason, atom, others, reference, texts))
+    for rule in learner.model.read:
+        if rule.atom.parts not in named:
+            relation = rule.atom.relation()
+            source = texts.get(relation.text) if isinstance(relation, Written) else None
+            line = f"{source.location.function}+{source.location.line}" if source else ""
+            found.append(_stated(relation, rule.text, line))
+    return found
+
+
+def _given(relation: Relation) -> Constraint:
+    return Constraint(relation, words(relation), tuple(sorted(scope_of(relation))), Standing.GIVEN)
+
+
+def _stated(relation: Relation, text: str, line: str) -> Constraint:
+    scope = tuple(sorted(scope_of(relation)))
+    return Constraint(relation, words(relation), scope, Standing.READ, text, line, confirmed=False)
+
+
+def _learned(
+    learner: Learner,
+    reason: int,
+    atom: Atom,
+    others: Sequence[Atom],
+    reference: Rows,
+    texts: dict[str, LiteralRule],
+) -> Constraint:
+    evidence = learner.evidence
+    allowed = reference[~any_fails(others, reference)]
+    shortest, equal = _equal_atoms(learner, reason, atom, allowed)
+    relation = shortest.relation()
+    failed = evidence.positives(reason)
+    violating = int(shortest.fails(evidence.rows[failed]).sum())
+    example = _example(learner, reason, shortest)
+    source = texts.get(relation.text) if isinstance(relation, Written) else None
+    return Constraint(
+        relation=relation,
+        words=words(relation),
+        scope=tuple(sorted(scope_of(relation))),
+        standing=_standing(source, shortest, allowed),
+        reason=example.reason.strip().splitlines()[0] if example.reason.strip() else "",
+        line=example.line or (f"{source.location.function}+{source.location.line}" if source else ""),
+        stage=example.stage,
+        outcome=str(example.outcome),
+        failed=violating,
+        passed=len(evidence.negatives(reason)),
+        alternatives=tuple(equal),
+    )
+
+
+def _standing(source: LiteralRule | None, atom: Atom, allowed: Rows) -> Standing:
+    if source is not None:
+        return Standing.READ
+    return Standing.LEARNED if not len(allowed) or atom.fails(allowed).any() else Standing.IMPLIED
+
+
+def _example(learner: Learner, reason: int, atom: Atom) -> Answer:
+    """An answer that the atom explains."""
+    evidence = learner.evidence
+    places = evidence.positives(reason)
+    explained = places[atom.fails(evidence.rows[places])]
+    return evidence.answers[int((explained if len(explained) else places)[0])]
+
+
+def _equal_atoms(learner: Learner, reason: int, atom: Atom, allowed: Rows) -> tuple[Atom, list[str]]:
+    """The shortest atom that says the same wherever the other constraints allow, and some that do so as well."""
+    if atom.parts and isinstance(atom.relation(), Written):
+        return atom, []
+    problem = learner.model.problem(reason)
+    same = atom.fails(allowed)
+    found = [atom]
+    for item in learner.model.open_alternatives(reason, atom)[:120]:
+        other = atom_of(problem, item)
+        if other.parts != atom.parts and np.array_equal(other.fails(allowed), same):
+            found.append(other)
+    found.sort(key=lambda other: other.bits)
+    close = [other for other in found if other.bits <= found[0].bits + EQUALLY_NATURAL_BITS]
+    said = list(dict.fromkeys(words(other.relation()) for other in close))
+    return found[0], said[1 : 1 + MOST_ALTERNATIVES]
+
+
+def _reference(learner: Learner) -> Rows:
+    """Configurations to compare relations on: all, or draws near and inside the feasible set."""
+    universe = learner.universe
+    if universe.rows is not None and len(universe.rows) <= REFERENCE_ROWS:
+        return universe.rows
+    evidence = learner.evidence
+    passing = evidence.rows[evidence.labels == PASSED]
+    failing = evidence.rows[(evidence.labels != PASSED) & (evidence.labels != UNKNOWN)]
+    return universe.pool(learner.model.atoms(), passing, failing)

@@ -1,0 +1,385 @@
+"""The numeric forms that a threshold may be set on: products, ratios, sums, extremes and remainders of knobs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gluonmap.acquire.space import Axis, Mask, Numbers, Rows, Space
+from gluonmap.model import Value
+from gluonmap.relation import (
+    Bound,
+    Compare,
+    Knob,
+    Max,
+    Member,
+    Min,
+    Number,
+    Op,
+    Product,
+    Relation,
+    Remainder,
+    Sum,
+    Term,
+    Unit,
+    arithmetic_bits,
+)
+
+MOST_FORMS = 24_000
+"""Forms kept, the most natural first: a form's values over 300 rows are 2.4 kB."""
+
+INFINITE = 25.0
+"""Logarithms beyond this come from a knob that is 0."""
+
+Powers = tuple[tuple[int, int], ...]
+"""Axis and exponent, for each factor of a monomial."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One number per configuration; thresholds on it are candidates for a constraint.
+
+    kind "log": log2 of the product `scale`. "sum", "max", "min": log2 of the sum, or the extreme, of the products
+    `parts`, times `scale`. "order": the place of the value in its domain. "remainder": 1 where `parts[1]` does not
+    divide `parts[0]`.
+    """
+
+    kind: str
+    scale: Powers
+    parts: tuple[Powers, ...] = ()
+    bits: float = 0.0
+    column: int = -1
+
+    def axes(self) -> frozenset[int]:
+        return frozenset(axis for powers in (self.scale, *self.parts) for axis, _ in powers)
+
+
+class Forms:
+    """All forms of a space, evaluated together."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.axes = space.axes()
+        self._plain = [i for i, axis in enumerate(self.axes) if axis.column not in {a.column for a in self.axes[:i]}]
+        found = sorted(self._all(), key=lambda form: form.bits)
+        self.forms = found[:MOST_FORMS]
+        self.bits = np.array([form.bits for form in self.forms])
+        self.simple = np.array([len(form.axes()) <= 4 for form in self.forms])
+        """Forms that may also stand under a condition."""
+        self._groups = self._grouped()
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+    def columns(self, index: int) -> frozenset[int]:
+        """Columns of the knobs that a form reads."""
+        form = self.forms[index]
+        return (
+            frozenset((form.column,)) if form.kind == "order" else frozenset(self.axes[a].column for a in form.axes())
+        )
+
+    # ---- values ----------------------------------------------------------------------------------------------------
+
+    def values(self, rows: Rows) -> Numbers:
+        """Values of all forms (one a row) on configurations (one a column)."""
+        result = np.empty((len(self.forms), len(rows)))
+        logs = self._logs(rows)
+        for kind, (indices, matrices) in self._groups.items():
+            result[indices] = self._evaluate(kind, matrices, logs, rows, indices)
+        return np.round(result, 5)
+
+    def values_of(self, index: int, rows: Rows) -> Numbers:
+        """Values of one form."""
+        form = self.forms[index]
+        matrices = tuple(m[None] for m in self._matrices(form))
+        found: Numbers = self._evaluate(form.kind, matrices, self._logs(rows), rows, np.array([index]))[0]
+        return np.round(found, 5)
+
+    def _logs(self, rows: Rows) -> Numbers:
+        if not self.axes:
+            return np.zeros((0, len(rows)))
+        return np.stack([axis.logs[rows[:, axis.column]] for axis in self.axes])
+
+    def _evaluate(
+        self, kind: str, matrices: tuple[Numbers, ...], logs: Numbers, rows: Rows, indices: npt.NDArray[np.int64]
+    ) -> Numbers:
+        if kind == "order":
+            return rows[:, [self.forms[i].column for i in indices]].T.astype(float)
+        scale: Numbers = matrices[0] @ logs
+        if kind == "log":
+            return scale
+        parts = [matrix @ logs for matrix in matrices[1:]]
+        if kind == "remainder":
+            dividend, divisor = np.round(np.exp2(parts[0])), np.round(np.exp2(parts[1]))
+            fails: Mask = np.remainder(dividend, divisor) > 0
+            return fails.astype(np.float64)
+        if kind == "max":
+            return scale + np.maximum(parts[0], parts[1])
+        if kind == "min":
+            return scale + np.minimum(parts[0], parts[1])
+        total: Numbers = np.exp2(parts[0])
+        for part in parts[1:]:
+            total = total + np.exp2(part)
+        found: Numbers = scale + np.log2(total)
+        return found
+
+    def _matrices(self, form: Form) -> tuple[Numbers, ...]:
+        return tuple(self._matrix(powers) for powers in (form.scale, *form.parts))
+
+    def _matrix(self, powers: Powers) -> Numbers:
+        vector = np.zeros(len(self.axes))
+        for axis, power in powers:
+            vector[axis] += power
+        return vector
+
+    def _grouped(self) -> dict[str, tuple[npt.NDArray[np.int64], tuple[Numbers, ...]]]:
+        groups: dict[str, list[int]] = {}
+        for index, form in enumerate(self.forms):
+            name = form.kind if len(form.parts) < 3 else f"{form.kind} of 3"
+            groups.setdefault(name, []).append(index)
+        found = {}
+        for name, indices in groups.items():
+            stacked = [self._matrices(self.forms[i]) for i in indices]
+            matrices = tuple(np.stack(column) for column in zip(*stacked, strict=True))
+            found[name] = (np.array(indices), matrices)
+        return found
+
+    # ---- which forms there are -------------------------------------------------------------------------------------
+
+    def _all(self) -> list[Form]:
+        return [
+            *self._orders(),
+            *self._products(),
+            *self._scaled_sums(),
+            *self._plain_sums(),
+            *self._extremes(),
+            *self._remainders(),
+        ]
+
+    def _priced(self, kind: str, scale: Powers, parts: tuple[Powers, ...], bits: float) -> Form:
+        form = Form(kind, scale, parts)
+        used = sorted(form.axes())
+        units = [self.axes[axis].unit for axis in used]
+        extra = arithmetic_bits(units) if len(used) > 1 else 0.0
+        views = sum(1.5 for axis in used if self.axes[axis].term.view and axis not in self._plain)
+        views += sum(1.0 for axis in used if self.axes[axis].zero)
+        choose = math.log2(math.comb(max(2, len(self.axes)), min(len(used), len(self.axes)))) if used else 0
+        return Form(kind, scale, parts, bits + extra + views + choose)
+
+    def _distinct(self, axes: tuple[int, ...]) -> bool:
+        one_zero = sum(self.axes[axis].zero for axis in axes) <= 1
+        return one_zero and len({self.axes[axis].column for axis in axes}) == len(axes)
+
+    def _orders(self) -> list[Form]:
+        space, many = self.space, math.log2(max(2, len(self.space.names)))
+        return [
+            Form("order", (), (), many + 3.0, column)
+            for column in range(len(space.names))
+            if space.numeric(column) or len(space.domains[column]) == 2
+        ]
+
+    def _products(self) -> list[Form]:
+        found = [
+            self._priced("log", ((i, 1),), (), 3.5)
+            for i, axis in enumerate(self.axes)
+            if axis.term.view or i not in self._plain
+        ]
+        base = {2: 5.0, 3: 6.0, 4: 7.5, 5: 10.5}
+        for count in (2, 3, 4, 5):
+            if (count == 4 and len(self.axes) > 12) or (count == 5 and len(self.axes) > 7):
+                continue
+            for axes in itertools.combinations(range(len(self.axes)), count):
+                if not self._distinct(axes):
+                    continue
+                for signs in itertools.product((1, -1), repeat=count - 1):
+                    powers = ((axes[0], 1), *zip(axes[1:], signs, strict=True))
+                    found.append(self._priced("log", powers, (), base[count]))
+        for i, j in itertools.permutations(range(len(self.axes)), 2):
+            if self._distinct((i, j)):
+                found += [self._priced("log", ((i, 2), (j, sign)), (), 7.5) for sign in (1, -1)]
+        return found
+
+    def _factors(self, without: tuple[int, ...], most: int) -> list[Powers]:
+        """Nothing, one axis up or down, or two axes (at most one of them down)."""
+        rest = [axis for axis in range(len(self.axes)) if self._distinct((*without, axis))]
+        found: list[Powers] = [()]
+        if most >= 1:
+            found += [((axis, sign),) for axis in rest for sign in (1, -1)]
+        if most >= 2:
+            for i, j in itertools.combinations(rest, 2):
+                if self._distinct((i, j)):
+                    found += [((i, 1), (j, sign)) for sign in (1, -1)] + [((i, -1), (j, 1))]
+        if most >= 3:
+            found += [tuple((a, 1) for a in t) for t in itertools.combinations(rest, 3) if self._distinct(t)]
+        return found
+
+    def _scaled_sums(self) -> list[Form]:
+        """(a + b) * c / d."""
+        tiles = [i for i, axis in enumerate(self.axes) if axis.unit is not Unit.FLAG]
+        most = 3 if len(tiles) <= 7 else 2 if len(tiles) <= 10 else 1
+        return [
+            self._priced("sum", scale, (((i, 1),), ((j, 1),)), 6.5 + len(scale) * 0.5)
+            for i, j in itertools.combinations(tiles, 2)
+            if self._distinct((i, j))
+            for scale in self._factors((i, j), most)
+        ]
+
+    def _plain_sums(self) -> list[Form]:
+        """a + b + c, a + b * c, a + b + c * d."""
+        axes = range(len(self.axes))
+        found = []
+        for i, j, k in itertools.combinations(axes, 3):
+            if self._distinct((i, j, k)):
+                found.append(self._priced("sum", (), (((i, 1),), ((j, 1),), ((k, 1),)), 8.0))
+        for i in axes:
+            for j, k in itertools.combinations(axes, 2):
+                if self._distinct((i, j, k)):
+                    found.append(self._priced("sum", (), (((i, 1),), ((j, 1), (k, 1))), 8.0))
+        if len(self.axes) <= 8:
+            for i, j in itertools.combinations(axes, 2):
+                for k, m in itertools.combinations(axes, 2):
+                    if self._distinct((i, j, k, m)):
+                        found.append(self._priced("sum", (), (((i, 1),), ((j, 1),), ((k, 1), (m, 1))), 9.0))
+                        if i < k:
+                            found.append(self._priced("sum", (), (((i, 1), (j, 1)), ((k, 1), (m, 1))), 9.0))
+        return found
+
+    def _extremes(self) -> list[Form]:
+        """max(a, b) and min(a, b), times up to two factors."""
+        most = 2 if len(self.axes) <= 7 else 1
+        return [
+            self._priced(kind, scale, (((i, 1),), ((j, 1),)), 8.0 + len(scale))
+            for i, j in itertools.combinations(range(len(self.axes)), 2)
+            if self._distinct((i, j))
+            for scale in self._factors((i, j), most)
+            for kind in ("max", "min")
+        ]
+
+    def _remainders(self) -> list[Form]:
+        """Whether b, or b * c, divides a; only where that is not the same as a < b."""
+        whole = [i for i in self._plain if self._is_whole(self.axes[i])]
+        found = []
+        for i in whole:
+            others = [j for j in whole if j != i]
+            divisors = [(j,) for j in others] + list(itertools.combinations(others, 2))
+            for divisor in divisors:
+                if self._divides_otherwise(i, divisor):
+                    powers = tuple((j, 1) for j in divisor)
+                    found.append(self._priced("remainder", (), (((i, 1),), powers), 1.0 + 2 * len(divisor)))
+        for i, j in itertools.combinations(whole, 2):
+            for k in whole:
+                if k not in (i, j) and self._divides_otherwise(i, (k,)):
+                    found.append(self._priced("remainder", (), (((i, 1), (j, 1)), ((k, 1),)), 5.0))
+        return found
+
+    def _is_whole(self, axis: Axis) -> bool:
+        return not axis.zero and all(isinstance(value, int) for value in self.space.domains[axis.column])
+
+    def _divides_otherwise(self, axis: int, divisor: tuple[int, ...]) -> bool:
+        grid = np.array(list(itertools.product(*[self.axes[j].logs for j in divisor]))).sum(1)
+        numbers, by = np.round(np.exp2(self.axes[axis].logs)), np.round(np.exp2(grid))
+        fails = numbers[:, None] % by[None] != 0
+        return bool(fails.any() and not fails.all() and (fails != (numbers[:, None] < by[None])).any())
+
+    # ---- relations -------------------------------------------------------------------------------------------------
+
+    def relation(self, index: int, op: Op, threshold: float) -> Relation:
+        """`form op threshold` as a relation over the configuration, with whole numbers where these exist."""
+        form = self.forms[index]
+        if form.kind == "order":
+            return self._order_relation(form.column, op, threshold)
+        if form.kind == "remainder":
+            remainder = Remainder(*(self._product(part) for part in form.parts))
+            return Compare(remainder, Op.EQUAL if self._asks_zero(op, threshold) else Op.UNEQUAL, Number(0))
+        above, below = self._sides(form)
+        if abs(threshold) > INFINITE:  # a knob that is 0, above or below the line
+            return Compare(_one(above if threshold < 0 else below), Op.AT_MOST, Number(0))
+        number = _natural(2.0**threshold)
+        if number >= 1 or _natural(1 / number) != round(1 / number):
+            right = below if number == 1 and below else (_number(number), *below)
+            return self._compare(above, op, right)
+        return self._compare((_number(1 / number), *above), op, below or (Number(1),))
+
+    def _compare(self, left: tuple[Term, ...], op: Op, right: tuple[Term, ...]) -> Relation:
+        if len(left) == 1 and isinstance(left[0], Knob) and not left[0].view and op in (Op.AT_MOST, Op.AT_LEAST):
+            match right:
+                case (Number(value),):
+                    return Bound(left[0].name, op, value)
+        return Compare(_one(left), op, _one(right))
+
+    def _sides(self, form: Form) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+        above = tuple(self._factor(axis, power) for axis, power in form.scale if power > 0)
+        below = tuple(self._factor(axis, -power) for axis, power in form.scale if power < 0)
+        if form.kind == "log":
+            return (above or (Number(1),)), below
+        inner = tuple(self._product(part) for part in form.parts)
+        made: Term = Sum(inner) if form.kind == "sum" else Max(inner) if form.kind == "max" else Min(inner)
+        return (made, *above), below
+
+    def _factor(self, axis: int, power: int) -> Term:
+        return Product((self.axes[axis].term,) * power) if power > 1 else self.axes[axis].term
+
+    def _product(self, powers: Powers) -> Term:
+        return _one(tuple(self._factor(axis, power) for axis, power in powers))
+
+    @staticmethod
+    def _asks_zero(op: Op, threshold: float) -> bool:
+        return (
+            (op is Op.AT_MOST and threshold < 1)
+            or (op is Op.EQUAL and threshold == 0)
+            or (op is Op.UNEQUAL and threshold == 1)
+        )
+
+    def _order_relation(self, column: int, op: Op, threshold: float) -> Relation:
+        domain = self.space.domains[column]
+        return order_relation(self.space.names[column], domain, op, threshold)
+
+
+def order_relation(name: str, domain: tuple[Value, ...], op: Op, place: float) -> Relation:
+    """A comparison of places in a domain, said with the values that stand there."""
+    values = {
+        Op.AT_MOST: domain[: math.floor(place) + 1],
+        Op.AT_LEAST: domain[math.ceil(place) :],
+        Op.EQUAL: tuple(v for i, v in enumerate(domain) if i == place),
+        Op.UNEQUAL: tuple(v for i, v in enumerate(domain) if i != place),
+    }[op]
+    plain = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in domain)
+    if plain and op is Op.AT_MOST and len(values) > 1:
+        return Bound(name, op, values[-1])  # type: ignore[arg-type]  # `plain`: they are numbers
+    if plain and op is Op.AT_LEAST and len(values) > 1:
+        return Bound(name, op, values[0])  # type: ignore[arg-type]
+    if op is Op.UNEQUAL and len(domain) > 2:
+        return Member(name, tuple(v for v in domain if v not in values), inside=False)
+    return Member(name, values)
+
+
+def compare(values: Numbers, op: Op, threshold: float) -> Mask:
+    """`values op threshold`, with a margin for rounding."""
+    match op:
+        case Op.AT_MOST:
+            return values <= threshold + 1e-4
+        case Op.AT_LEAST:
+            return values >= threshold - 1e-4
+        case Op.EQUAL:
+            return np.abs(values - threshold) < 1e-4
+        case Op.UNEQUAL:
+            return np.abs(values - threshold) >= 1e-4
+
+
+def _natural(number: float) -> float:
+    """The number without the noise of logarithms."""
+    rounded = round(number)
+    return rounded if rounded and abs(number - rounded) < 1e-3 * rounded else number
+
+
+def _number(value: float) -> Number:
+    value = _natural(value)
+    return Number(int(value) if value == int(value) else value)
+
+
+def _one(parts: tuple[Term, ...]) -> Term:
+    return parts[0] if len(parts) == 1 else Product(parts)

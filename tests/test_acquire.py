@@ -1,0 +1,347 @@
+"""The learner against oracles that know the answer: no Triton, no subprocess."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gluonmap.acquire import Answer, Learned, learn
+from gluonmap.acquire.certificate import error_bound
+from gluonmap.acquire.result import Standing
+from gluonmap.errors import UsageError
+from gluonmap.model import Config, LiteralRule, Location, Outcome, Value
+from gluonmap.relation import AnyOf, Compare, Knob, Member, Number, Op, Product, Relation, Written, holds
+from gluonmap.table import learn_table, make_table, read_table
+
+TILES = (16, 32, 64, 128)
+GEMM: dict[str, Sequence[Value]] = {
+    "BLOCK_M": TILES, "BLOCK_N": TILES, "num_warps": (1, 2, 4, 8), "NUM_KSPLIT": (1, 2, 4), "GROUP_SIZE_M": (1, 4, 8),
+}  # fmt: skip
+BASELINE: Config = {"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 4, "NUM_KSPLIT": 1, "GROUP_SIZE_M": 4}
+RULES = ("BLOCK_N * num_warps <= 512", "NUM_KSPLIT == 1 or GROUP_SIZE_M == 1", "BLOCK_M >= 16 * num_warps")
+
+
+class HiddenConstraints:
+    """An oracle that knows the answer; what it is asked is kept."""
+
+    def __init__(self, *rules: str | Relation, digest: Callable[[Config], str] | None = None) -> None:
+        self.rules = [Written(rule) if isinstance(rule, str) else rule for rule in rules]
+        self.digest = digest or (lambda config: json.dumps(config))
+        self.asked: list[Config] = []
+
+    def __call__(self, configs: Sequence[Config]) -> list[Answer]:
+        self.asked += configs
+        return [self.answer(config) for config in configs]
+
+    def answer(self, config: Config) -> Answer:
+        for number, rule in enumerate(self.rules):
+            if not holds(rule, config):
+                return Answer(Outcome.REJECTED, reason=f"reason {'abcdefgh'[number]}", line=str(number))
+        return Answer(Outcome.PASS, digest=self.digest(config))
+
+    def allows(self, config: Config) -> bool:
+        return all(holds(rule, config) for rule in self.rules)
+
+
+class HangsOn(HiddenConstraints):
+    """Some configurations never come back."""
+
+    def __init__(self, hangs: str, *rules: str) -> None:
+        super().__init__(*rules)
+        self.hangs = Written(hangs)
+
+    def answer(self, config: Config) -> Answer:
+        return Answer(Outcome.HUNG) if holds(self.hangs, config) else super().answer(config)
+
+
+def product(space: dict[str, Sequence[Value]]) -> list[Config]:
+    return [dict(zip(space, values, strict=True)) for values in itertools.product(*space.values())]
+
+
+def mistakes(learned: Learned, oracle: HiddenConstraints, space: dict[str, Sequence[Value]]) -> list[Config]:
+    return [config for config in product(space) if learned.allows(config) != oracle.allows(config)]
+
+
+def literal(expression: str, line: int = 7) -> LiteralRule:
+    return LiteralRule(f"read: {expression}", expression, (), Location("kernel", "kernel.py", line))
+
+
+# ---- learned = hidden ----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def hidden_spaces(draw: st.DrawFn) -> tuple[dict[str, Sequence[Value]], list[Relation], int]:
+    names = ("BM", "BN", "NW", "MODE")
+    space: dict[str, Sequence[Value]] = {
+        name: tuple(2**i for i in range(draw(st.integers(2, 4)))) for name in names[:3]
+    }
+    space["MODE"] = ("a", "b", "c", "d")[: draw(st.integers(2, 4))]
+    number = st.sampled_from(names[:3])
+
+    def product_rule() -> Relation:
+        factors = tuple(Knob(name) for name in draw(st.lists(number, min_size=1, max_size=3, unique=True)))
+        op = draw(st.sampled_from((Op.AT_MOST, Op.AT_LEAST)))
+        return Compare(Product(factors), op, Number(2 ** draw(st.integers(0, 4))))
+
+    def ratio_rule() -> Relation:
+        left, right = draw(st.lists(number, min_size=2, max_size=2, unique=True))
+        return Compare(Knob(left), draw(st.sampled_from(list(Op))), Knob(right))
+
+    def conditional() -> Relation:
+        return AnyOf((Member("MODE", (draw(st.sampled_from(space["MODE"])),)), ratio_rule()))
+
+    makers = (product_rule, ratio_rule, conditional)
+    rules = [draw(st.sampled_from(makers))() for _ in range(draw(st.integers(1, 3)))]
+    return space, rules, draw(st.integers(0, 5))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(hidden_spaces())
+def test_learned_space_equals_hidden_space_on_every_config(
+    case: tuple[dict[str, Sequence[Value]], list[Relation], int],
+) -> None:
+    space, rules, seed = case
+    oracle = HiddenConstraints(*rules)
+    baseline = next((config for config in product(space) if oracle.allows(config)), None)
+    learned = learn(oracle, space, baseline=baseline, seed=seed)
+    assert mistakes(learned, oracle, space) == []
+    assert len(oracle.asked) <= 500
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rules_of_a_gemm_are_found_in_their_own_words(seed: int) -> None:
+    oracle = HiddenConstraints(*RULES)
+    learned = learn(oracle, GEMM, baseline=BASELINE, seed=seed, budget=100, validate=60)
+    assert mistakes(learned, oracle, GEMM) == []
+    said = {item.words for item in learned.constraints}
+    assert said == {
+        "BLOCK_N * num_warps <= 512",
+        "GROUP_SIZE_M = 1 or NUM_KSPLIT = 1",
+        "BLOCK_M >= 16 * num_warps",
+    }
+    assert all(item.failed > 0 and item.passed > 0 for item in learned.constraints)
+    assert learned.feasible == sum(oracle.allows(config) for config in product(GEMM))
+    assert learned.before_validation <= 100
+
+
+def test_an_island_that_needs_three_moves_is_found() -> None:
+    rule = "BLOCK_M <= 64 and num_warps <= 4 or BLOCK_M == 128 and num_warps == 8 and BLOCK_N == 32"
+    oracle = HiddenConstraints(rule)
+    learned = learn(oracle, GEMM, baseline=BASELINE)
+    assert mistakes(learned, oracle, GEMM) == []
+
+
+def test_the_same_seed_asks_the_same_questions() -> None:
+    runs = [HiddenConstraints(*RULES) for _ in range(2)]
+    results = [learn(oracle, GEMM, baseline=BASELINE, seed=5, budget=60, validate=20) for oracle in runs]
+    assert runs[0].asked == runs[1].asked
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize(("budget", "validate"), [(20, 0), (20, 10), (50, 30)])
+def test_no_more_is_asked_than_allowed(budget: int, validate: int) -> None:
+    oracle = HiddenConstraints(*RULES)
+    learned = learn(oracle, GEMM, baseline=BASELINE, budget=budget, validate=validate)
+    assert len(oracle.asked) <= budget + validate
+    assert sum(item.kind == "validate" for item in learned.asked) <= validate
+
+
+def test_a_small_space_is_asked_completely() -> None:
+    space: dict[str, Sequence[Value]] = {"A": (1, 2, 4), "B": (1, 2, 4), "C": ("x", "y")}
+    oracle = HiddenConstraints("A * B <= 4")
+    learned = learn(oracle, space, baseline={"A": 1, "B": 1, "C": "x"})
+    assert learned.enumerated and len(oracle.asked) == 18
+    assert mistakes(learned, oracle, space) == []
+    assert all(stratum.error_bound == 0 for stratum in learned.certificate.strata)
+
+
+# ---- what is no evidence -------------------------------------------------------------------------------------------
+
+
+def test_what_hangs_is_reported_and_never_fitted() -> None:
+    oracle = HangsOn("num_warps == 8", *RULES)
+    learned = learn(oracle, GEMM, baseline=BASELINE, budget=120, validate=30)
+    assert learned.unknown and all(config["num_warps"] == 8 for config in learned.unknown)
+    answered = [config for config in product(GEMM) if config["num_warps"] != 8]
+    assert [config for config in answered if learned.allows(config) != oracle.allows(config)] == []
+    assert any("no answer that is evidence" in note for note in learned.notes)
+
+
+def test_two_outcomes_for_one_configuration_are_reported_and_never_fitted() -> None:
+    rows = [(config, HiddenConstraints(*RULES).answer(config)) for config in product(GEMM)]
+    torn = next(config for config, answer in rows if answer.passed)
+    table = make_table("torn", [*rows, (torn, Answer(Outcome.CRASHED, reason="SIGABRT"))])
+    assert table.unstable == (torn,)
+    learned, score = learn_table(table, budget=120, validate=30)
+    assert (score.precision, score.recall) == (1, 1)
+    assert not any("SIGABRT" in item.reason for item in learned.constraints)
+
+
+def test_an_oracle_that_changes_its_mind_is_caught() -> None:
+    class Torn(HiddenConstraints):
+        """Passes the first time, crashes from then on."""
+
+        def answer(self, config: Config) -> Answer:
+            if config == BASELINE and self.asked.count(config) > 1:
+                return Answer(Outcome.CRASHED, reason="SIGABRT")
+            return super().answer(config)
+
+    from gluonmap.acquire.evidence import UNKNOWN, Evidence
+    from gluonmap.acquire.forms import Forms
+    from gluonmap.acquire.predicates import Predicates
+    from gluonmap.acquire.space import space_of
+
+    space = space_of(GEMM)
+    forms = Forms(space)
+    evidence = Evidence(space, forms, Predicates(space, forms))
+    oracle, row = Torn(), space.encode(BASELINE)
+    evidence.add([row], oracle([BASELINE]))
+    evidence.add([row], oracle([BASELINE]))
+    assert evidence.labels.tolist() == [UNKNOWN]
+    assert [answer.outcome for answer in evidence.unstable[row]] == [Outcome.PASS, Outcome.CRASHED]
+
+
+# ---- spaces at the extremes ----------------------------------------------------------------------------------------
+
+
+def test_where_everything_passes_the_note_says_so() -> None:
+    learned = learn(HiddenConstraints(), GEMM, baseline=BASELINE, budget=60, validate=30)
+    assert learned.constraints == () and learned.feasible == learned.size == 576
+    assert "Everything passes" in learned.notes[0]
+
+
+def test_where_nothing_but_the_baseline_passes_the_note_says_so() -> None:
+    rules = [f"{name} == {value}" for name, value in BASELINE.items()]
+    oracle = HiddenConstraints(*rules)
+    learned = learn(oracle, GEMM, baseline=BASELINE)
+    assert mistakes(learned, oracle, GEMM) == []
+    assert any("Nothing but one configuration passes" in note for note in learned.notes)
+
+
+def test_a_failing_baseline_names_the_nearest_configuration_that_passes() -> None:
+    oracle = HiddenConstraints(*RULES)
+    learned = learn(oracle, GEMM, baseline=BASELINE | {"BLOCK_N": 128, "num_warps": 8})
+    assert "The baseline is REJECTED (reason a)" in learned.notes[0]
+    assert mistakes(learned, oracle, GEMM) == []
+
+
+def test_where_nothing_passes_the_search_ends_early() -> None:
+    oracle = HiddenConstraints("BLOCK_M < 0")
+    learned = learn(oracle, GEMM, baseline=BASELINE)
+    assert len(oracle.asked) < 120
+    assert "none of" in learned.notes[0] and "--depth singles" in learned.notes[0]
+
+
+# ---- given and read ------------------------------------------------------------------------------------------------
+
+
+def test_what_the_user_forbids_is_never_asked() -> None:
+    oracle = HiddenConstraints(*RULES)
+    learned = learn(oracle, GEMM, baseline=BASELINE, given=["BLOCK_M * BLOCK_N <= 4096"], budget=80, validate=20)
+    assert all(int(c["BLOCK_M"]) * int(c["BLOCK_N"]) <= 4096 for c in oracle.asked)  # type: ignore[arg-type]
+    assert [item.words for item in learned.constraints if item.standing is Standing.GIVEN] == [
+        "BLOCK_M * BLOCK_N <= 4096"
+    ]
+
+
+def test_a_rule_read_from_the_source_is_confirmed_by_probing() -> None:
+    oracle = HiddenConstraints(*RULES)
+    learned = learn(
+        oracle, GEMM, baseline=BASELINE, read=[literal("BLOCK_M >= 16 * num_warps")], budget=80, validate=20
+    )
+    rule = next(item for item in learned.constraints if item.standing is Standing.READ)
+    assert rule.confirmed and rule.failed > 0 and rule.line == "2"  # the failure's own line
+    assert mistakes(learned, oracle, GEMM) == []
+
+
+def test_a_rule_read_wrongly_is_dropped() -> None:
+    oracle = HiddenConstraints(*RULES)
+    learned = learn(oracle, GEMM, baseline=BASELINE, read=[literal("BLOCK_M >= 64")], budget=100, validate=60)
+    assert not any(item.standing is Standing.READ for item in learned.constraints)
+    assert mistakes(learned, oracle, GEMM) == []
+
+
+# ---- programs ------------------------------------------------------------------------------------------------------
+
+
+def test_a_knob_that_matters_under_a_condition_is_told_with_it() -> None:
+    def program(config: Config) -> str:
+        return str([v for k, v in config.items() if k != "GROUP_SIZE_M" or config["NUM_KSPLIT"] == 1])
+
+    learned = learn(HiddenConstraints(digest=program), GEMM, baseline=BASELINE, budget=150, validate=20)
+    group = next(item for item in learned.inertness if item.knob == "GROUP_SIZE_M")
+    assert group.words == "GROUP_SIZE_M matters only if NUM_KSPLIT = 1"
+
+
+def test_values_of_one_program_form_a_class() -> None:
+    def program(config: Config) -> str:
+        return str(config | {"GROUP_SIZE_M": max(4, int(str(config["GROUP_SIZE_M"])))})
+
+    learned = learn(HiddenConstraints(digest=program), GEMM, baseline=BASELINE, budget=150, validate=20)
+    assert [item.classes for item in learned.value_classes if item.knob == "GROUP_SIZE_M"] == [((1, 4), (8,))]
+
+
+# ---- certificate and tables ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("draws", "bound"), [(72, 0.05), (183, 0.02), (368, 0.01)])
+def test_the_bound_is_the_one_that_right_draws_prove(draws: int, bound: float) -> None:
+    assert error_bound(draws, 0.95, 1) <= bound < error_bound(draws - 1, 0.95, 1)
+
+
+def test_a_surprise_makes_the_bound_wider() -> None:
+    assert error_bound(100, 0.95, 2) > error_bound(100, 0.95, 1)
+
+
+def test_rows_absent_from_a_partial_table_are_never_asked(tmp_path: Path) -> None:
+    oracle = HiddenConstraints(*RULES)
+    rows = [config for number, config in enumerate(product(GEMM)) if number % 3]
+    lines = [
+        json.dumps({"config": c, "outcome": str(oracle.answer(c).outcome), "reason": oracle.answer(c).reason})
+        for c in rows
+    ]
+    path = tmp_path / "part.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    learned, score = learn_table(read_table(path), budget=100, validate=60)
+    assert all(item.config in rows for item in learned.asked)
+    assert (score.precision, score.recall) == (1, 1)
+    assert score.exact_from is not None and score.exact_from <= 100
+
+
+@pytest.mark.parametrize("line", ["{", '{"config": {"A": 1}}', '{"config": {"A": 1}, "outcome": "FINE"}'])
+def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"config": {"A": 1}, "outcome": "PASS"}\n' + line + "\n")
+    with pytest.raises(UsageError, match="line 2"):
+        read_table(path)
+
+
+def test_a_lone_failure_that_nothing_explains_is_asked_again() -> None:
+    class Flaky(HiddenConstraints):
+        """One configuration fails the first time and passes from then on."""
+
+        def answer(self, config: Config) -> Answer:
+            if config == self.odd and self.asked.count(config) == 1:
+                return Answer(Outcome.CRASHED, reason="SIGSEGV")
+            return super().answer(config)
+
+        odd: Config
+
+    space: dict[str, Sequence[Value]] = {
+        "A": (1, 2, 4, 8),
+        "B": (1, 2, 4, 8),
+        "C": ("x", "y", "z"),
+        "D": ("p", "q", "r"),
+    }
+    oracle = Flaky()
+    oracle.odd = {"A": 2, "B": 4, "C": "y", "D": "q"}
+    learned = learn(oracle, space, baseline={"A": 1, "B": 1, "C": "x", "D": "p"})
+    assert [item.config for item in learned.unstable] == [oracle.odd]
+    assert learned.constraints == ()
+    assert any("answered in two ways" in note for note in learned.notes)
