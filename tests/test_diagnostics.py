@@ -193,7 +193,7 @@ def test_a_fault_quotes_the_last_words_of_the_process() -> None:
 @pytest.mark.parametrize(
     ("raw", "tidy"),
     [
-        ("/home/me/work/kernels/add.py:3: no", "add.py:3: no"),
+        ("/home/me/src/kernels/add.py:3: no", "add.py:3: no"),
         ("\x1b[31merror\x1b[0m at 0x7fff12345678", "error at 0x…"),
         ("a\tb\x00c", "a\tb c"),
         ("built-in method of object at 0xdeadbeef>", "built-in method of object at 0x…>"),
