@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+
 FILL = """
 import triton
 import triton.language as tl
@@ -92,6 +94,20 @@ def test_a_folder_of_the_users_own_that_looks_like_ours_is_left_alone(run_cli, p
         assert data.read_text() == "precious"
         data.unlink()
         data.parent.rmdir()
+
+
+def test_only_folders_whose_lock_is_free_are_swept(run_cli, project) -> None:
+    dead, alive = (project.temporary / f"gluonmap-1-{name}" for name in ("dead0000", "alive000"))
+    for folder in (dead, alive):
+        folder.mkdir()
+        (folder / "lock").touch()
+    project.write("fill.py", FILL.format(default=""))
+    with (alive / "lock").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert probed(run_cli, "fill.py", "--set", "V=1.0").code == 0
+        assert [p.name for p in project.temporary.iterdir()] == [alive.name]
+    (alive / "lock").unlink()
+    alive.rmdir()
 
 
 def test_keyword_only_parameters_are_bound(run_cli, project) -> None:

@@ -6,11 +6,11 @@ and to FOLDER if there is one; the process leaves with the documented exit statu
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sys
 import tempfile
-from pathlib import Path
 
 import msgspec
 
@@ -24,7 +24,8 @@ def main() -> None:
 
     job = msgspec.json.decode(sys.argv[1], type=Job)
     folder = sys.argv[2] if len(sys.argv) == 3 else tempfile.mkdtemp(prefix=f"gluonmap-{os.getpid()}-")
-    (Path(folder) / LOCK_FILE).touch()  # held by nobody: if the candidate dies here, the next run sweeps the folder
+    # Held until this process ends, however it ends: then another run sweeps the folder.
+    fcntl.flock(os.open(os.path.join(folder, LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC), fcntl.LOCK_EX)
     terminal = os.dup(1)  # the code under test may close its own
     use_temporary(folder)
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")
