@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import fcntl
 
+import pytest
+
+triton = pytest.importorskip("triton")
+
 FILL = """
 import triton
 import triton.language as tl
@@ -54,8 +58,12 @@ def test_infinities_reach_the_kernel_and_zero_has_a_sign(run_cli, project) -> No
     project.write("fill.py", FILL.format(default=' = float("-inf")'))
     assert probed(run_cli, "fill.py").map["outcome"] == "PASS"
     space = probed(run_cli, "fill.py", "--set", "V=0.0", "--domain", "V=0.0,-0.0,1e999").map
-    assert [v["value"] for v in space["knobs"]["V"]["values"]] == [0.0, -0.0, "py:float('inf')"]
-    assert len({v["digest"] for v in space["knobs"]["V"]["values"]}) == 3
+    zero, negative, infinity = space["knobs"]["V"]["values"]
+    assert (zero["value"], str(negative["value"]), infinity["value"]) == (0.0, "-0.0", "py:float('inf')")
+    assert zero["effect"] == "baseline"
+    # Whether -0.0 is another program is Triton's business (3.9: yes, 3.6: no); that it was asked is ours.
+    assert negative["effect"] in ("live", "inert")
+    assert infinity["effect"] == "live"
 
 
 def test_an_option_is_not_derived_and_turned(run_cli, project) -> None:
@@ -111,6 +119,8 @@ def test_only_folders_whose_lock_is_free_are_swept(run_cli, project) -> None:
 
 
 def test_keyword_only_parameters_are_bound(run_cli, project) -> None:
+    if triton.__version__.startswith("3.6."):
+        pytest.skip("Triton 3.6 takes no keyword-only parameters")
     text = FILL.format(default="").replace("x, TILE", "x, *, TILE")
     project.write("fill.py", text)
     assert probed(run_cli, "fill.py", "--set", "V=1.0").map["outcome"] == "PASS"
