@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from gluonmap import describe, installation, probefile, targets
 from gluonmap.describe import Wishes
 from gluonmap.isolate import Isolation
@@ -93,8 +95,6 @@ def forked(isolation: Isolation, warm: object) -> Callable[[Candidate], tuple[fl
 
 
 def _plain(value: object) -> object:
-    import msgspec
-
     return msgspec.to_builtins(value)
 
 
@@ -143,8 +143,6 @@ def measure(repeats: int) -> list[tuple[str, str]]:
 
 
 def _by_ir(candidate: Candidate) -> Candidate:
-    import msgspec
-
     return msgspec.structs.replace(candidate, proof=Proof.IR)
 
 

@@ -18,7 +18,7 @@ from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UsageErro
 from gluonmap.events import Event, Listener
 from gluonmap.isolate import Ending, Isolation
 from gluonmap.journal import Head, Journal
-from gluonmap.model import Answer, Candidate, Config, Inspection, Outcome, SourceFile, SpaceMap, Verdict
+from gluonmap.model import Answer, Candidate, Inspection, Outcome, SourceFile, SpaceMap, Verdict
 from gluonmap.oracle import Oracle
 from gluonmap.worker.protocol import Job, KernelFile, Limits
 
@@ -192,7 +192,7 @@ class Campaign:
         sizes = {n: v for shape in list(probe.shapes.values())[:1] for n, v in shape.items()} | wishes.args
         config, entry = probefile.read_config(self.settings.config_file, sizes)
         name = self.settings.config_file.partition("#")[0] + (f"#{entry}" if entry else "")
-        return _replaced(wishes, config, Path(name).name)
+        return dataclasses.replace(wishes, config=config, config_name=Path(name).name)
 
     def _oracle(self, record: Journal, head: Head) -> Oracle:
         deadline = self.settings.deadline_s or LEAST_DEADLINE_S
@@ -436,10 +436,6 @@ def _alike(description: Description, answers: Mapping[str, Answer]) -> list[Cand
 
 def _passed(answer: Answer) -> bool:
     return isinstance(answer, Verdict) and answer.outcome is Outcome.PASS
-
-
-def _replaced(wishes: Wishes, config: Config, name: str) -> Wishes:
-    return dataclasses.replace(wishes, config=config, config_name=name)
 
 
 def _how_it_ended(status: int) -> str:

@@ -7,7 +7,7 @@ A probe file is a Python module whose declarations (`KNOBS`, `BASELINE`, …) ar
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -189,4 +189,4 @@ def _plain(name: str, config: dict[str, Any]) -> Config:
 
 def restricted(probe: ProbeFile, kernel: str) -> ProbeFile:
     """The probe file if it is about `kernel`, else an empty one."""
-    return probe if not probe.kernel or probe.kernel == kernel else replace(ProbeFile(), path="")
+    return probe if not probe.kernel or probe.kernel == kernel else ProbeFile()

@@ -126,11 +126,6 @@ NO_EVIDENCE: dict[Outcome, str] = {
 }
 
 
-def outcome_mark(what: Outcome | Effect) -> Mark:
-    """Return the mark of an outcome or an effect."""
-    return OUTCOME_MARKS[what] if isinstance(what, Outcome) else EFFECT_MARKS[what]
-
-
 def outcome_of(text: str) -> Outcome | None:
     """Return the outcome named `text`; None for "unknown" and for names that only a newer version knows."""
     return Outcome(text) if text in Outcome.__members__ else None
