@@ -15,8 +15,9 @@ import msgspec
 from gluonmap import codec, exitcode, targets
 from gluonmap.describe import Description, Knob
 from gluonmap.errors import UnknownKnob, UsageError
-from gluonmap.model import Config, KnobKind, Outcome, Parameter, SpaceMap, Value, ValueMap
+from gluonmap.model import Config, KnobKind, Outcome, Parameter, Value
 from gluonmap.screen import same
+from gluonmap.space import SpaceMap, ValueMap
 from gluonmap.worker.protocol import EVIDENCE_FILE, Evidence, Job, KernelFile
 
 

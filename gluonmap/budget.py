@@ -10,23 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gluonmap.model import Value
-from gluonmap.relation import (
-    Compare,
-    Knob,
-    Max,
-    Number,
-    Op,
-    Product,
-    Quotient,
-    RoundUp,
-    Sum,
-    Term,
-    Unit,
-    View,
-    term_words,
-    unit_of,
-    view_of,
-)
+from gluonmap.relation import Unit, term_words, unit_of, view_of
+from gluonmap.terms import Compare, Knob, Max, Number, Op, Product, Quotient, RoundUp, Sum, Term, View
 
 if TYPE_CHECKING:
     import numpy as np

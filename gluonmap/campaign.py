@@ -18,8 +18,9 @@ from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UsageErro
 from gluonmap.events import Event, Listener
 from gluonmap.isolate import Ending, Isolation
 from gluonmap.journal import Head, Journal
-from gluonmap.model import Answer, Candidate, Inspection, Outcome, SourceFile, SpaceMap, Verdict
+from gluonmap.model import Answer, Candidate, Inspection, Outcome, SourceFile, Verdict
 from gluonmap.oracle import Oracle
+from gluonmap.space import SpaceMap
 from gluonmap.worker.protocol import Job, KernelFile, Limits
 
 IMPORT_DEADLINE_S = 120.0

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from gluonmap.errors import StorageFault, UsageError
-from gluonmap.model import MAP_SCHEMA, SpaceMap
+from gluonmap.space import MAP_SCHEMA, SpaceMap
 
 T = TypeVar("T")
 

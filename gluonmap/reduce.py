@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from gluonmap.errors import UsageError
 from gluonmap.model import Config, Value
-from gluonmap.relation import Relation, holds_columns, scope_of, words
+from gluonmap.relation import holds_columns, scope_of, words
+from gluonmap.terms import Relation
 
 MOST_CELLS = 10_000_000
 """Cells of one table. Beyond it the relations are too entangled for counting."""

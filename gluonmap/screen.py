@@ -22,17 +22,14 @@ from gluonmap.model import (
     Inspection,
     KnobClass,
     KnobKind,
-    KnobMap,
     LiteralRule,
     Location,
     Outcome,
     Program,
-    Recipe,
-    SpaceMap,
     Value,
-    ValueMap,
     Verdict,
 )
+from gluonmap.space import KnobMap, Recipe, SpaceMap, ValueMap
 
 _CHANGES = {
     "arguments": "the kernel's arguments",

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from gluonmap.acquire import Answer, Learned, learn
 from gluonmap.acquire.certificate import error_bound
-from gluonmap.acquire.result import Standing
 from gluonmap.errors import UsageError
+from gluonmap.joint import Standing
 from gluonmap.model import Config, LiteralRule, Location, Outcome, Value
-from gluonmap.relation import AnyOf, Compare, Knob, Member, Number, Op, Product, Relation, Written, holds
+from gluonmap.relation import holds
 from gluonmap.table import learn_table, make_table, read_table
+from gluonmap.terms import AnyOf, Compare, Knob, Member, Number, Op, Product, Relation, Written
 
 TILES = (16, 32, 64, 128)
 GEMM: dict[str, Sequence[Value]] = {

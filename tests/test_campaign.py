@@ -18,7 +18,8 @@ import msgspec
 import pytest
 from conftest import REPOSITORY, Finished, Project
 
-from gluonmap.model import KnobClass, SpaceMap
+from gluonmap.model import KnobClass
+from gluonmap.space import SpaceMap
 
 GFX942 = ("-t", "gfx942", "--json")
 

@@ -15,19 +15,8 @@ from hypothesis import strategies as st
 
 from gluonmap import reduce
 from gluonmap.reduce import TooEntangled, feasible_set
-from gluonmap.relation import (
-    AnyOf,
-    Compare,
-    Knob,
-    Member,
-    Number,
-    Op,
-    Product,
-    Relation,
-    Sum,
-    Written,
-    holds,
-)
+from gluonmap.relation import holds
+from gluonmap.terms import AnyOf, Compare, Knob, Member, Number, Op, Product, Relation, Sum, Written
 
 NAMES = ("A", "B", "C", "D")
 

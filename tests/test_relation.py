@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from gluonmap.relation import (
+from gluonmap.relation import Unit, description_bits, holds, holds_columns, scope_of, unit_of, words
+from gluonmap.terms import (
     AllOf,
     AnyOf,
     Bound,
@@ -25,15 +26,8 @@ from gluonmap.relation import (
     Remainder,
     RoundUp,
     Sum,
-    Unit,
     View,
     Written,
-    description_bits,
-    holds,
-    holds_columns,
-    scope_of,
-    unit_of,
-    words,
 )
 
 BM, BN, NW, DT = Knob("BM"), Knob("BN"), Knob("NW"), Knob("dtype", View.BYTES)

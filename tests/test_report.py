@@ -14,8 +14,9 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len
 from rich.console import Console
 
-from gluonmap.model import Effect, KnobClass, KnobKind, KnobMap, Outcome, Resources, SpaceMap, Value, ValueMap
+from gluonmap.model import Effect, KnobClass, KnobKind, Outcome, Resources, Value
 from gluonmap.report import markdown, terminal, words
+from gluonmap.space import KnobMap, SpaceMap, ValueMap
 
 # --- a map of an mxfp4 GEMM, made up from what its real one looks like ------------------------------------------------
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gluonmap import screen, targets
-from gluonmap.cli import pair, value_of
 from gluonmap.describe import Description, Wishes, describe
 from gluonmap.journal import key_of
 from gluonmap.model import (
@@ -25,13 +24,13 @@ from gluonmap.model import (
     Program,
     Reason,
     Resources,
-    SpaceMap,
     Stage,
     Value,
-    ValueMap,
     Verdict,
 )
+from gluonmap.options import pair, value_of
 from gluonmap.probefile import ProbeFile
+from gluonmap.space import SpaceMap, ValueMap
 
 KERNEL = inspected("""
     def gemm(x, n, TILE: constexpr, DEAD: constexpr, READ: constexpr):

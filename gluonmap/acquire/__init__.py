@@ -14,7 +14,8 @@ from gluonmap.acquire.result import Learned
 from gluonmap.acquire.space import Space, space_of
 from gluonmap.acquire.universe import Universe
 from gluonmap.model import Config, LiteralRule, Value
-from gluonmap.relation import Relation, Written, scope_of
+from gluonmap.relation import scope_of
+from gluonmap.terms import Relation, Written
 
 __all__ = ["Answer", "Learned", "Oracle", "Progress", "learn"]
 

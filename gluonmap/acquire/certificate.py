@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -12,38 +11,13 @@ from gluonmap.acquire.atoms import Atom, any_fails
 from gluonmap.acquire.evidence import UNKNOWN, Evidence
 from gluonmap.acquire.space import Rows
 from gluonmap.acquire.universe import Universe, elimination
+from gluonmap.joint import Certificate, StratumCertificate
 from gluonmap.reduce import Elimination, TooEntangled
 
 VALID, FAILING, SHELL = "predicted to pass", "predicted to fail", "predicted to fail for one reason only"
 STRATA = (VALID, FAILING, SHELL)
 MOST_FREE_DRAWS = 400
 """Draws in a row that hit what was asked already, before a stratum is left for now."""
-
-
-class StratumCertificate(msgspec.Struct, frozen=True):
-    """What the draws from one stratum prove."""
-
-    name: str
-    draws: int
-    """Independent uniform draws in a row that the frozen model was right on."""
-    fresh: int
-    """Of them, asked for this; the others were known already."""
-    size: int | None
-    """Configurations in the stratum; None where they were not counted."""
-    complete: bool
-    """Every configuration of the stratum was asked: nothing is left to prove."""
-    error_bound: float
-    """With the certificate's confidence, at most this share of the stratum is mistaken."""
-
-
-class Certificate(msgspec.Struct, frozen=True):
-    """Three strata, with their counts, and what they do not say."""
-
-    confidence: float
-    restarts: int
-    """Times a surprise changed the model and the draws began anew, the first start included."""
-    strata: tuple[StratumCertificate, ...]
-    statements: tuple[str, ...]
 
 
 class Validation:

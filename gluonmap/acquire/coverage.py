@@ -6,11 +6,11 @@ import itertools
 import math
 from collections.abc import Iterable
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from gluonmap.acquire.space import Mask, Rows, Space
+from gluonmap.joint import CoverageCount
 
 MOST_CELLS = 30_000_000
 
@@ -72,15 +72,6 @@ class Seen:
             return np.zeros(len(rows), np.int64)
         found: npt.NDArray[np.int64] = (~self._mask[self.cells.codes(rows)]).sum(1)
         return found
-
-
-class CoverageCount(msgspec.Struct, frozen=True):
-    """Of the combinations that the model holds for possible: how many were seen passing."""
-
-    order: int
-    seen: int
-    possible: int
-    """Found among the feasible configurations that were looked at."""
 
 
 def count_coverage(

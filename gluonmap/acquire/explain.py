@@ -13,12 +13,14 @@ from gluonmap.acquire.coverage import count_coverage
 from gluonmap.acquire.doubt import atom_of
 from gluonmap.acquire.evidence import PASSED, UNKNOWN
 from gluonmap.acquire.learner import Learner
-from gluonmap.acquire.result import Asked, Constraint, Learned, Standing, Unstable
+from gluonmap.acquire.result import Asked, Learned
 from gluonmap.acquire.space import Rows
 from gluonmap.acquire.universe import elimination
+from gluonmap.joint import Constraint, Standing, Unstable
 from gluonmap.model import LiteralRule, Value
 from gluonmap.reduce import TooEntangled
-from gluonmap.relation import Relation, Written, scope_of, words
+from gluonmap.relation import scope_of, words
+from gluonmap.terms import Relation, Written
 
 REFERENCE_ROWS = 6_000
 """Configurations on which relations are compared where not all can be."""

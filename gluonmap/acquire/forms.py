@@ -11,23 +11,8 @@ import numpy.typing as npt
 
 from gluonmap.acquire.space import Axis, Mask, Numbers, Rows, Space
 from gluonmap.model import Value
-from gluonmap.relation import (
-    Bound,
-    Compare,
-    Knob,
-    Max,
-    Member,
-    Min,
-    Number,
-    Op,
-    Product,
-    Relation,
-    Remainder,
-    Sum,
-    Term,
-    Unit,
-    arithmetic_bits,
-)
+from gluonmap.relation import Unit, arithmetic_bits
+from gluonmap.terms import Bound, Compare, Knob, Max, Member, Min, Number, Op, Product, Relation, Remainder, Sum, Term
 
 MOST_FORMS = 24_000
 """Forms kept, the most natural first: a form's values over 300 rows are 2.4 kB."""

@@ -13,10 +13,11 @@ from gluonmap.acquire.atoms import Atom
 from gluonmap.acquire.evidence import PASSED, Evidence
 from gluonmap.acquire.plan import Row
 from gluonmap.acquire.region import Model
-from gluonmap.acquire.result import Inertness, ValueClasses
 from gluonmap.acquire.space import Mask, Rows, Space
 from gluonmap.acquire.universe import Universe
+from gluonmap.joint import Inertness, ValueClasses
 from gluonmap.relation import words
+from gluonmap.terms import Relation
 
 WANTED_PAIRS = 5
 """Neighbours of a knob, below which one more is asked for."""
@@ -97,7 +98,7 @@ def conditional_classes(evidence: Evidence, pairs: Iterable[Neighbours]) -> list
     for pair in pairs:
         low, high = sorted((pair.first[pair.column], pair.second[pair.column]))
         compared[pair.column, low, high].append(pair)
-    found: dict[tuple[int, str], dict[tuple[int, int], bool]] = defaultdict(dict)
+    found: dict[tuple[int, Relation], dict[tuple[int, int], bool]] = defaultdict(dict)
     for (column, low, high), mine in sorted(compared.items()):
         same, changed = [p for p in mine if p.same], [p for p in mine if not p.same]
         where = _shortest_condition(evidence, column, _rows(same), _rows(changed)) if same and changed else None
@@ -108,7 +109,7 @@ def conditional_classes(evidence: Evidence, pairs: Iterable[Neighbours]) -> list
         domain = space.domains[column]
         groups = [group for group in _classes(space.sizes[column], together) if len(group) > 1]
         classes = tuple(tuple(domain[i] for i in group) for group in groups)
-        result.append(ValueClasses(space.names[column], classes, where))
+        result.append(ValueClasses(space.names[column], classes, words(where), where))
     return result
 
 
@@ -143,8 +144,8 @@ def inertness(evidence: Evidence, pairs: list[Neighbours], classes: list[ValueCl
         same = [pair for pair in mine if pair.same]
         whole = any(len(group) == space.sizes[column] for group in merged.get(name, ()))
         apart = same if whole else [pair for pair in same if not _in_one_class(space, pair, merged.get(name, ()))]
-        condition, text = _condition(evidence, column, changed, apart)
-        found.append(Inertness(name, condition, text, len(changed), len(same)))
+        condition, text, relation = _condition(evidence, column, changed, apart)
+        found.append(Inertness(name, condition, text, len(changed), len(same), relation))
     return found
 
 
@@ -154,26 +155,26 @@ def _in_one_class(space: Space, pair: Neighbours, classes: tuple[tuple[object, .
     return any(values <= set(group) for group in classes)
 
 
-def _condition(evidence: Evidence, column: int, changed: list[Neighbours], same: list[Neighbours]) -> tuple[str, str]:
+def _condition(
+    evidence: Evidence, column: int, changed: list[Neighbours], same: list[Neighbours]
+) -> tuple[str, str, Relation | None]:
     name = evidence.space.names[column]
     if not changed:
-        return "", f"{name} changed nothing in {len(same)} comparisons"
+        return "", f"{name} changed nothing in {len(same)} comparisons", None
     if not same:
-        return "always", f"{name} changes the program"
+        return "always", f"{name} changes the program", None
     best = _shortest_condition(evidence, column, _rows(changed), _rows(same))
     if best is None:
-        return (
-            "sometimes",
-            f"{name} matters in {len(changed)} of {len(changed) + len(same)} comparisons; nothing tells when",
-        )
-    return best, f"{name} matters only if {best}"
+        text = f"{name} matters in {len(changed)} of {len(changed) + len(same)} comparisons; nothing tells when"
+        return "sometimes", text, None
+    return words(best), f"{name} matters only if {words(best)}", best
 
 
 def _rows(pairs: list[Neighbours]) -> Rows:
     return np.array([pair.first for pair in pairs], np.int16)
 
 
-def _shortest_condition(evidence: Evidence, column: int, changed: Rows, same: Rows) -> str | None:
+def _shortest_condition(evidence: Evidence, column: int, changed: Rows, same: Rows) -> Relation | None:
     """The shortest predicate that holds wherever the knob changed something and nowhere else."""
     predicates = evidence.predicates
     about_others: Mask = np.array([column not in item.columns for item in predicates.items], bool)
@@ -182,4 +183,4 @@ def _shortest_condition(evidence: Evidence, column: int, changed: Rows, same: Ro
     if not len(places):
         return None
     item = predicates.items[int(places[predicates.bits[places].argmin()])]
-    return words(Atom((item.part,), item.bits).relation())
+    return Atom((item.part,), item.bits).relation()

@@ -14,7 +14,8 @@ from gluonmap.acquire.evidence import PASSED, Evidence
 from gluonmap.acquire.fit import Problem, cover
 from gluonmap.acquire.space import Mask, Numbers, Rows, Space
 from gluonmap.reduce import TooEntangled, relation_factor
-from gluonmap.relation import Relation, value_of
+from gluonmap.relation import value_of
+from gluonmap.terms import Relation
 
 READ_BITS = 3.0
 SHARED_BITS = 7.0

@@ -2,46 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import msgspec
 
 from gluonmap.acquire.answers import Answer
-from gluonmap.acquire.certificate import Certificate
-from gluonmap.acquire.coverage import CoverageCount
+from gluonmap.joint import Certificate, Constraint, CoverageCount, Inertness, Unstable, ValueClasses
 from gluonmap.model import Config, Value
-from gluonmap.relation import Relation, holds
-
-
-class Standing(StrEnum):
-    """Where a constraint comes from."""
-
-    GIVEN = "given"
-    READ = "read"
-    LEARNED = "learned"
-    IMPLIED = "implied"
-    """It follows from the others; kept because a failure names it."""
-
-
-class Constraint(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One relation that a feasible configuration meets."""
-
-    relation: Relation
-    words: str
-    scope: tuple[str, ...]
-    standing: Standing
-    reason: str = ""
-    line: str = ""
-    stage: str = ""
-    outcome: str = ""
-    failed: int = 0
-    """Asked configurations that violate it and failed for its reason."""
-    passed: int = 0
-    """Asked configurations that meet it and got past its reason."""
-    alternatives: tuple[str, ...] = ()
-    """Relations that say the same on every configuration that the other constraints allow."""
-    confirmed: bool = True
-    """Some asked configuration violates it, and failed."""
+from gluonmap.relation import holds
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -51,35 +17,6 @@ class Asked(msgspec.Struct, frozen=True):
     kind: str
     """baseline, doubt, cover2, cover3, repair, repair2, border, validate, again, enumerate, inertness."""
     answer: Answer
-
-
-class Inertness(msgspec.Struct, frozen=True):
-    """When a knob changes the program at all."""
-
-    knob: str
-    condition: str
-    """ "" where it never did; else what must hold for the knob to matter, or "always"."""
-    words: str
-    changed: int
-    """Neighbours that differ in this knob only and in their program."""
-    same: int
-    """Neighbours that differ in this knob only and have one program."""
-
-
-class ValueClasses(msgspec.Struct, frozen=True):
-    """Values of a knob that gave one program wherever two of them were compared."""
-
-    knob: str
-    classes: tuple[tuple[Value, ...], ...]
-    where: str = ""
-    """The condition under which they do; empty: in every context that was tried."""
-
-
-class Unstable(msgspec.Struct, frozen=True):
-    """A configuration that was answered in two ways: reported, never fitted."""
-
-    config: Config
-    outcomes: tuple[str, ...]
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):

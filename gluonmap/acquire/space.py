@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gluonmap.model import Config, Value
-from gluonmap.relation import Knob, Unit, View, unit_of, view_of
+from gluonmap.relation import Unit, unit_of, view_of
+from gluonmap.terms import Knob, View
 
 Rows = npt.NDArray[np.int16]
 """Configurations, one a row: the index of each knob's value in its domain."""

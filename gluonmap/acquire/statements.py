@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gluonmap.acquire.coverage import Cells, CoverageCount
+from gluonmap.acquire.coverage import Cells
 from gluonmap.acquire.evidence import PASSED
 from gluonmap.acquire.learner import Learner
+from gluonmap.joint import CoverageCount
 
 _ORDER = {1: "value", 2: "value pair", 3: "value triple"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from gluonmap.acquire.certificate import Certificate
-from gluonmap.acquire.result import Constraint, Learned
+from gluonmap.acquire.result import Learned
+from gluonmap.joint import Certificate, Constraint
 from gluonmap.report.words import plural, visible
 from gluonmap.table import Score
 

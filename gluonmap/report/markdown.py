@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import tabulate
 
-from gluonmap.model import Outcome, SpaceMap
+from gluonmap.model import Outcome
 from gluonmap.report import words
+from gluonmap.space import SpaceMap
 
 # tabulate pads by display width where wcwidth is installed and by length where not: the bytes must not depend on it.
 tabulate.WIDE_CHARS_MODE = False

@@ -10,8 +10,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from gluonmap.model import Outcome, SpaceMap
+from gluonmap.model import Outcome
 from gluonmap.report import words
+from gluonmap.space import SpaceMap
 
 WIDE = 110
 """Columns from which on a table spreads what it stacks below."""

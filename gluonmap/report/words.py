@@ -9,7 +9,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gluonmap.model import Effect, KnobClass, KnobMap, Outcome, Resources, SpaceMap, Value, ValueMap
+from gluonmap.model import Effect, KnobClass, Outcome, Resources, Value
+from gluonmap.space import KnobMap, SpaceMap, ValueMap
 
 MESSAGE_LIMIT = 200
 """Characters of a message that a table shows."""

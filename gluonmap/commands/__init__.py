@@ -1,0 +1,1 @@
+"""Commands of the tool beyond the main job, one a module; `cli` registers them."""
