@@ -1,0 +1,294 @@
+"""What a map says of any configuration, without compiling it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from gluonmap.errors import UnknownKnob
+from gluonmap.joint import Constraint, Standing, Tried, Verified
+from gluonmap.model import Answer, Config, Outcome, Resources, Value, Verdict
+from gluonmap.relation import holds, scope_of
+from gluonmap.space import SpaceMap, ValueMap
+
+
+class Feasibility(StrEnum):
+    """Whether a configuration can be compiled and launched, as far as is known."""
+
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+
+class Basis(StrEnum):
+    """What a judgement rests on."""
+
+    COMPILED = "compiled"
+    """This very configuration was asked."""
+    PREDICTED = "predicted"
+    """By the map's constraints."""
+    UNTRIED = "never tried value"
+    UNSTABLE = "unstable"
+    NO_ANSWER = "no answer"
+    NO_JOINT = "no joint map and more than one knob moved"
+
+
+class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of one configuration, and how."""
+
+    verdict: Feasibility
+    basis: Basis
+    outcome: str = ""
+    """Of the compile; empty: it was not compiled."""
+    reason: str = ""
+    line: str = ""
+    """Where in the kernel's source it ended: "file.py:112"."""
+    stage: str = ""
+    digest: str = ""
+    """Of the program alone, where the map has it."""
+    resources: Resources | None = None
+    untried: Config = {}
+    """Values for which nothing is known to hold: no configuration with one was ever answered."""
+    broken: tuple[Constraint, ...] = ()
+    """Constraints that it violates, whatever the verdict rests on."""
+    contradicts: bool = False
+    """The compile and the constraints disagree."""
+
+    @property
+    def forbidden(self) -> bool:
+        """The user ruled it out: no compile can change that."""
+        return any(item.standing is Standing.GIVEN for item in self.broken)
+
+    @property
+    def settled(self) -> bool:
+        """A compile would tell nothing new."""
+        return self.basis is Basis.COMPILED or self.forbidden
+
+
+Key = tuple[str, ...]
+
+
+def key_of(config: Config) -> Key:
+    """Equal for configurations of the same values: True, 1, 1.0, "1" and -0.0 are all different."""
+    return tuple(map(repr, config.values()))
+
+
+def same(one: Value, other: Value) -> bool:
+    """Equal values of one kind."""
+    return repr(one) == repr(other)
+
+
+def complete(space: SpaceMap, moves: Config, where: str = "") -> Config:
+    """The baseline with `moves` made, in the order of the signature. `where` tells a message where they stand.
+
+    Raises:
+        UnknownKnob: a move of something that is no knob of the map.
+    """
+    for name in moves:
+        if name not in space.baseline:
+            hint = f"{name} is no knob here: {space.fixed[name]}." if name in space.fixed else ""
+            raise UnknownKnob(f"{where}the map of {space.kernel!r}", name, space.baseline, hint)
+    return {**space.baseline, **moves}
+
+
+def moves_of(space: SpaceMap, config: Config) -> Config:
+    """The values that are not the baseline's."""
+    return {name: value for name, value in config.items() if not same(value, space.baseline[name])}
+
+
+def domains_of(space: SpaceMap) -> dict[str, tuple[Value, ...]]:
+    """The values of every knob that the map speaks of, in their order."""
+    domains: dict[str, tuple[Value, ...]] = {name: (value,) for name, value in space.baseline.items()}
+    domains |= {name: tuple(v.value for v in knob.values) for name, knob in space.knobs.items()}
+    return domains | (space.joint.domains if space.joint else {})
+
+
+def feasibility(outcome: str) -> Feasibility:
+    """What an outcome says. A hang counts as infeasible: nobody can tune with it."""
+    if outcome not in Outcome.__members__:
+        return Feasibility.UNKNOWN
+    match Outcome(outcome):
+        case Outcome.PASS:
+            return Feasibility.FEASIBLE
+        case Outcome.REJECTED | Outcome.CRASHED | Outcome.NO_RESOURCES | Outcome.HUNG | Outcome.WRONG | Outcome.UNSAFE:
+            return Feasibility.INFEASIBLE
+        case Outcome.SKIPPED | Outcome.NOT_EXECUTED:
+            return Feasibility.UNKNOWN
+
+
+def judge(space: SpaceMap, config: Config) -> Judgement:
+    """What the map says of one complete configuration. For many, keep a `Judge`."""
+    return Judge(space)(config)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """One configuration that the map has an entry for."""
+
+    config: Config
+    outcome: str
+    reason: str = ""
+    line: str = ""
+    stage: str = ""
+    digest: str = ""
+    resources: Resources | None = None
+
+
+class Judge:
+    """Answers for one map, from tables that are made once."""
+
+    def __init__(self, space: SpaceMap) -> None:
+        self.space = space
+        self.domains = domains_of(space)
+        self.constraints = space.joint.constraints if space.joint else ()
+        self._scopes = [scope_of(item.relation) for item in self.constraints]
+        self._records = _records(space)
+        self._unstable: dict[Key, tuple[str, ...]] = {}
+        self._unanswered: set[Key] = set()
+        if space.joint:
+            self._unstable = {key_of(self._full(u.config)): u.outcomes for u in space.joint.unstable}
+            self._unanswered = {key_of(self._full(config)) for config in space.joint.unknown}
+        self._seen: dict[str, set[str]] = {name: {repr(value)} for name, value in space.baseline.items()}
+        for key, record in self._records.items():
+            if _is_evidence(record.outcome):
+                for name, spelled in zip(space.baseline, key, strict=True):
+                    self._seen[name].add(spelled)
+
+    def __call__(self, config: Config) -> Judgement:
+        """What the map says of one complete configuration (see `complete`)."""
+        key, untried = key_of(config), self.untried(config)
+        broken = tuple(item for item, met in zip(self.constraints, self._met(config, untried), strict=True) if not met)
+        if outcomes := self._unstable.get(key):
+            said = f"answered in two ways: {', '.join(outcomes)}"
+            return Judgement(Feasibility.UNKNOWN, Basis.UNSTABLE, reason=said, untried=untried, broken=broken)
+        if (record := self._records.get(key)) and feasibility(record.outcome) is not Feasibility.UNKNOWN:
+            return self._compiled(record, untried, broken)
+        if any(item.standing is Standing.GIVEN for item in broken):
+            return Judgement(Feasibility.INFEASIBLE, Basis.PREDICTED, untried=untried, broken=broken)
+        if record or key in self._unanswered:
+            reason = record.reason if record else ""
+            return Judgement(Feasibility.UNKNOWN, Basis.NO_ANSWER, reason=reason, untried=untried, broken=broken)
+        if self.space.joint is None and len(moves_of(self.space, config)) > 1:
+            return Judgement(Feasibility.UNKNOWN, Basis.NO_JOINT, untried=untried)
+        if untried:
+            return Judgement(Feasibility.UNKNOWN, Basis.UNTRIED, untried=untried, broken=broken)
+        verdict = Feasibility.INFEASIBLE if broken else Feasibility.FEASIBLE
+        return Judgement(verdict, Basis.PREDICTED, broken=broken)
+
+    def answered(self, config: Config, answer: Answer, line: str = "") -> Judgement:
+        """The judgement of a configuration that was compiled now, beside what the map's constraints say of it."""
+        told = self(config)
+        if not isinstance(answer, Verdict) or feasibility(answer.outcome) is Feasibility.UNKNOWN:
+            reason = answer.reason.text if isinstance(answer, Verdict) and answer.reason else ""
+            reason = reason or getattr(answer, "text", "")
+            return Judgement(
+                Feasibility.UNKNOWN, Basis.NO_ANSWER, reason=reason, untried=told.untried, broken=told.broken
+            )
+        reason, stage = (answer.reason.text, answer.reason.phase) if answer.reason else ("", "")
+        digest = answer.program.digest if answer.program else ""
+        record = _Record(config, answer.outcome, reason, line, stage, digest, answer.resources)
+        return self._compiled(record, told.untried, told.broken)
+
+    def passing(self) -> Iterator[Config]:
+        """The configurations that were compiled and passed, less those that were answered in two ways."""
+        for key, record in self._records.items():
+            if record.outcome == Outcome.PASS and key not in self._unstable:
+                yield record.config
+
+    def untried(self, config: Config) -> Config:
+        """Its values that no answered configuration had."""
+        return {name: value for name, value in config.items() if repr(value) not in self._seen[name]}
+
+    def _compiled(self, record: _Record, untried: Config, broken: tuple[Constraint, ...]) -> Judgement:
+        verdict = feasibility(record.outcome)
+        # What the user forbids is no claim about the compiler, and of untried values the constraints claim nothing.
+        claimed = any(item.standing is not Standing.GIVEN for item in broken)
+        speaks = self.space.joint is not None and not untried and _is_evidence(record.outcome)
+        return Judgement(
+            verdict,
+            Basis.COMPILED,
+            record.outcome,
+            record.reason,
+            record.line,
+            record.stage,
+            record.digest,
+            record.resources,
+            untried,
+            broken,
+            contradicts=speaks and (claimed if verdict is Feasibility.FEASIBLE else not broken),
+        )
+
+    def _met(self, config: Config, untried: Config) -> Iterator[bool]:
+        for item, scope in zip(self.constraints, self._scopes, strict=True):
+            strange = scope & untried.keys()
+            if not scope <= config.keys() or not all(self._like(name, config[name]) for name in strange):
+                yield True
+                continue
+            try:
+                yield holds(item.relation, config)
+            except (TypeError, ValueError, ArithmeticError):
+                if not strange:
+                    raise
+                yield True
+
+    def _like(self, name: str, value: Value) -> bool:
+        """A value that relations over the knob's own values can be asked about: text times a number is no number."""
+        return any(type(value) is type(known) for known in self.domains[name])
+
+    def _full(self, config: Config) -> Config:
+        return {**self.space.baseline, **config}
+
+
+def _is_evidence(outcome: str) -> bool:
+    """An answer that constraints may be learned from: a hang may be the machine's doing."""
+    return feasibility(outcome) is not Feasibility.UNKNOWN and outcome != Outcome.HUNG
+
+
+def _records(space: SpaceMap) -> dict[Key, _Record]:
+    """What the map has of single configurations: all that were asked; those with one knob moved tell most."""
+    records: dict[Key, _Record] = {}
+    if space.joint:
+        programs = _programs(space)
+        for tried in space.joint.tried:
+            config = {**space.baseline, **dict(zip(space.joint.domains, tried.values, strict=True))}
+            records[key_of(config)] = _of_tried(config, tried, programs.get(tried.digest))
+        for program in space.joint.programs:  # some were compiled for the reduced space alone
+            config = {**space.baseline, **program.config}
+            records[key_of(config)] = _Record(config, Outcome.PASS, digest=program.digest, resources=program.resources)
+    place = f"{space.file}:{space.line}" if space.line is not None else ""
+    singles = [
+        _Record(space.baseline, space.outcome, space.reason, place, space.stage, space.digest, space.resources),
+        *(_of_value({**space.baseline, n: v.value}, v) for n, knob in space.knobs.items() for v in knob.values),
+    ]
+    for record in singles:
+        if _is_evidence(record.outcome) or key_of(record.config) not in records:
+            records[key_of(record.config)] = record
+    return records
+
+
+def _programs(space: SpaceMap) -> dict[str, Verified]:
+    """The verified programs by the digest that their configuration has among those that were tried."""
+    joint = space.joint
+    if joint is None or not joint.programs:
+        return {}
+    digests = {tuple(map(repr, tried.values)): tried.digest for tried in joint.tried if tried.digest}
+    found: dict[str, Verified] = {}
+    for program in joint.programs:
+        full = {**space.baseline, **program.config}
+        digest = digests.get(tuple(repr(full[name]) for name in joint.domains))
+        if digest:
+            found[digest] = program
+    return found
+
+
+def _of_tried(config: Config, tried: Tried, program: Verified | None) -> _Record:
+    digest, resources = (program.digest, program.resources) if program else ("", None)
+    return _Record(config, tried.outcome, tried.reason, tried.line, tried.stage, digest, resources)
+
+
+def _of_value(config: Config, value: ValueMap) -> _Record:
+    place = f"{value.file}:{value.line}" if value.line is not None else ""
+    return _Record(config, value.outcome, value.reason, place, value.stage, value.digest, value.resources)
