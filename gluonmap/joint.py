@@ -140,6 +140,8 @@ class Verified(msgspec.Struct, frozen=True, omit_defaults=True):
     grid: tuple[int, ...] | None = None
     same: int = 1
     """Asked configurations that are this very program and launch."""
+    arguments: str = ""
+    """Digest of the run-time arguments, where a knob changes them: another launch of the same program."""
 
 
 class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
