@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gluonmap.acquire import Answer, Learned, learn
+from gluonmap.acquire import Answer, Learned, Question, Session, learn, start
 from gluonmap.acquire.certificate import error_bound
 from gluonmap.errors import UsageError
 from gluonmap.joint import Standing
@@ -206,6 +206,151 @@ def test_an_oracle_that_changes_its_mind_is_caught() -> None:
     evidence.add([row], oracle([BASELINE]))
     assert evidence.labels.tolist() == [UNKNOWN]
     assert [answer.outcome for answer in evidence.unstable[row]] == [Outcome.PASS, Outcome.CRASHED]
+
+
+# ---- one question at a time ----------------------------------------------------------------------------------------
+
+
+def run(session: Session, oracle: HiddenConstraints, jobs: int = 3, *, last_first: bool = False) -> list[Question]:
+    """Keep `jobs` questions in flight until the session is done; return the questions in the order asked."""
+    waiting: list[Question] = []
+    asked: list[Question] = []
+    while not session.done:
+        while len(waiting) < jobs and (question := session.next()) is not None:
+            waiting.append(question)
+            asked.append(question)
+        assert len(waiting) == session.in_flight > 0
+        question = waiting.pop(-1 if last_first else 0)
+        session.tell(question.config, oracle([question.config])[0])
+    assert session.next() is None
+    return asked
+
+
+@pytest.mark.parametrize("last_first", [False, True])
+def test_answers_may_come_in_any_order(last_first: bool) -> None:
+    oracle = HiddenConstraints(*RULES)
+    session = start(GEMM, baseline=BASELINE, budget=100, validate=40)
+    asked = run(session, oracle, jobs=4, last_first=last_first)
+    learned = session.finish()
+    assert mistakes(learned, oracle, GEMM) == []
+    assert session.asked == len(asked) == len(learned.asked) <= 140
+    assert session.validating and learned.certificate.strata[0].fresh > 0
+    configs = [json.dumps(question.config) for question in asked if not question.again]
+    assert len(configs) == len(set(configs))
+
+
+def test_the_same_order_of_answers_brings_the_same_questions() -> None:
+    sessions = [start(GEMM, baseline=BASELINE, seed=3, budget=50, validate=20) for _ in range(2)]
+    first, second = (run(session, HiddenConstraints(*RULES), last_first=True) for session in sessions)
+    assert first == second
+
+
+def test_what_was_learned_can_be_had_at_any_time() -> None:
+    oracle = HiddenConstraints(*RULES)
+    session = start(GEMM, baseline=BASELINE)
+    for _ in range(30):
+        question = session.next()
+        assert question is not None
+        session.tell(question.config, oracle([question.config])[0])
+    first, left = session.next(), session.next()
+    assert first is not None and left is not None
+    session.stop()
+    assert session.next() is None and not session.done
+    session.tell(first.config, oracle([first.config])[0])
+    learned = session.finish()
+    assert len(learned.asked) == session.asked == 31 and session.in_flight == 1
+    assert left.config not in [item.config for item in learned.asked]
+    assert all(learned.allows(item.config) == item.answer.passed for item in learned.asked)
+    assert all(stratum.fresh == 0 for stratum in learned.certificate.strata)
+
+
+def test_a_session_without_an_answer_claims_nothing() -> None:
+    session = start(GEMM, baseline=BASELINE)
+    assert session.next() == Question(BASELINE, "baseline")
+    assert session.next() is None and not session.done
+    assert session.finish().asked == ()
+
+
+def test_what_is_known_is_evidence_and_no_question() -> None:
+    oracle = HiddenConstraints(*RULES)
+    singles = [BASELINE | {name: value} for name, values in GEMM.items() for value in values]
+    strange: list[Config] = [BASELINE | {"num_warps": 3}, {"BLOCK_M": 16}]
+    known = [(config, oracle.answer(config)) for config in singles]
+    known += [(config, Answer(Outcome.CRASHED, reason="outside of the domains")) for config in strange]
+    session = start(GEMM, baseline=BASELINE, known=known, budget=60, validate=20)
+    asked = run(session, oracle)
+    learned = session.finish()
+    assert not any(question.config in singles for question in asked if not question.again)
+    assert session.asked == len(asked) == sum(item.kind != "known" for item in learned.asked) <= 80
+    assert learned.before_validation <= 60
+    assert {item.kind for item in learned.asked[: len(singles)]} == {"known"}
+    assert mistakes(learned, oracle, GEMM) == []
+
+
+def test_what_is_asked_again_says_so_and_an_unstable_answer_is_never_fitted() -> None:
+    odd: Config = {"A": 2, "B": 4, "C": "y", "D": "q"}
+    space: dict[str, Sequence[Value]] = {"A": (1, 2, 4, 8), "B": (1, 2, 4, 8), "C": ("x", "y"), "D": ("p", "q")}
+    session = start(space, baseline={"A": 1, "B": 1, "C": "x", "D": "p"})
+    again = []
+    while not session.done:
+        question = session.next()
+        assert question is not None
+        again += [question.config] if question.again else []
+        torn = question.config == odd and not question.again
+        session.tell(question.config, Answer(Outcome.CRASHED, reason="SIGSEGV") if torn else Answer(Outcome.PASS))
+    learned = session.finish()
+    assert again == [odd]
+    assert [(item.config, item.outcomes) for item in learned.unstable] == [(odd, ("CRASHED", "PASS"))]
+    assert learned.constraints == ()
+
+
+def test_a_session_where_nothing_but_the_baseline_passes_ends_with_a_note() -> None:
+    oracle = HiddenConstraints(*(f"{name} == {value}" for name, value in BASELINE.items()))
+    session = start(GEMM, baseline=BASELINE, budget=100, validate=30)
+    run(session, oracle)
+    learned = session.finish()
+    assert learned.feasible == 1 and mistakes(learned, oracle, GEMM) == []
+    assert "Nothing but one configuration passes" in learned.notes[0]
+
+
+def test_a_session_where_everything_passes_learns_no_constraint() -> None:
+    session = start(GEMM, baseline=BASELINE, budget=60, validate=30)
+    run(session, HiddenConstraints())
+    learned = session.finish()
+    assert learned.constraints == () and learned.feasible == learned.size
+    assert "Everything passes" in learned.notes[0]
+
+
+@pytest.mark.parametrize("answer", [Answer(Outcome.REJECTED, reason="reason a"), Answer(Outcome.HUNG), Answer(None)])
+@pytest.mark.parametrize("before", [False, True])
+def test_a_session_whose_baseline_does_not_pass_ends_at_once(answer: Answer, before: bool) -> None:
+    session = start(GEMM, baseline=BASELINE, known=[(BASELINE, answer)] if before else [])
+    if not before:
+        question = session.next()
+        assert question is not None and question.kind == "baseline"
+        session.tell(question.config, answer)
+    assert session.done and session.next() is None
+    assert "Nothing can be learned around it" in session.finish().notes[0]
+
+
+def test_deadlines_and_faults_are_told_and_never_fitted() -> None:
+    oracle = HangsOn("num_warps == 8", *RULES)
+    session = start(GEMM, baseline=BASELINE, budget=80, validate=20)
+    run(session, oracle)
+    learned = session.finish()
+    assert learned.unknown
+    answered = [config for config in product(GEMM) if config["num_warps"] != 8]
+    assert [config for config in answered if learned.allows(config) != oracle.allows(config)] == []
+
+
+def test_restrictions_that_the_baseline_violates_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"violates the restriction BLOCK_M <= 32 \(BLOCK_M = 64\)"):
+        start(GEMM, baseline=BASELINE, given=["BLOCK_M <= 32"])
+
+
+def test_a_baseline_outside_the_domains_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"num_warps = 16 is none of \[1, 2, 4, 8\]"):
+        start(GEMM, baseline=BASELINE | {"num_warps": 16})
 
 
 # ---- spaces at the extremes ----------------------------------------------------------------------------------------

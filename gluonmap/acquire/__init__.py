@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from gluonmap.acquire.answers import Answer, Oracle
-from gluonmap.acquire.explain import finish
+from gluonmap.acquire.atoms import Atom
 from gluonmap.acquire.learner import Learner, Progress, Settings
+from gluonmap.acquire.plan import Row
 from gluonmap.acquire.region import ReadRule, stated_atom
 from gluonmap.acquire.result import Learned
+from gluonmap.acquire.session import Question, Session
 from gluonmap.acquire.space import Space, space_of
 from gluonmap.acquire.universe import Universe
+from gluonmap.errors import UsageError
 from gluonmap.model import Config, LiteralRule, Value
-from gluonmap.relation import scope_of
+from gluonmap.relation import holds, scope_of, words
 from gluonmap.terms import Relation, Written
 
-__all__ = ["Answer", "Learned", "Oracle", "Progress", "learn"]
+__all__ = ["Answer", "Learned", "Oracle", "Progress", "Question", "Session", "learn", "start"]
+
+
+def start(
+    space: Mapping[str, Sequence[Value]],
+    *,
+    baseline: Config | None,
+    given: Sequence[str | Relation] = (),
+    read: Sequence[LiteralRule] = (),
+    known: Iterable[tuple[Config, Answer]] = (),
+    budget: int = 300,
+    validate: int = 200,
+    confidence: float = 0.95,
+    seed: int = 0,
+    only: Sequence[Config] | None = None,
+    watch: Callable[[Progress], None] | None = None,
+) -> Session:
+    """Return a run over `space` (ordered domains) that waits for its first `next`; it ends if the baseline fails.
+
+    `given` are restrictions: what violates one is never asked. `read` are demands read from the source: believed until
+    a pass contradicts them, and confirmed by probing. `known` was answered before: evidence from the start, and no
+    question. `budget` bounds the questions for learning, `validate` those for the certificate. `only`: the
+    configurations that may be asked at all, where that is not the whole product.
+
+    Raises:
+        UsageError: the baseline lies outside the domains or violates a restriction.
+    """
+    settings = Settings(budget, validate, confidence, seed, needs_baseline=True)
+    return _session(space, baseline, given, read, known, settings, only, watch)
 
 
 def learn(
@@ -35,21 +66,81 @@ def learn(
     only: Sequence[Config] | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Learned:
-    """Return the feasible region of `space` (ordered domains), as far as it was learned from `oracle`.
+    """Return the feasible region of `space`, as far as it was learned from `oracle`, asked `batch` at a time.
 
-    `given` are restrictions: what violates one is never asked. `read` are demands read from the source: believed until
-    a pass contradicts them, and confirmed by probing. `budget` bounds the questions for learning, `validate` those for
-    the certificate. `only`: the configurations that may be asked at all, where that is not the whole product.
+    As `start`, but where the baseline fails another start is searched. An oracle that remembers its answers must ask
+    afresh for a configuration that it is given a second time.
     """
-    settings = Settings(budget, validate, confidence, seed, batch)
-    domain_space = space_of(space)
+    settings = Settings(budget, validate, confidence, seed)
+    session = _session(space, baseline, given, read, (), settings, only, watch)
+    while not session.done:
+        asked = _some(session, batch)
+        for config, answer in zip(asked, oracle(asked), strict=True):
+            session.tell(config, answer)
+    return session.finish()
+
+
+def _some(session: Session, count: int) -> list[Config]:
+    found: list[Config] = []
+    while len(found) < count and (question := session.next()) is not None:
+        found.append(question.config)
+    return found
+
+
+def _session(
+    space: Mapping[str, Sequence[Value]],
+    baseline: Config | None,
+    given: Sequence[str | Relation],
+    read: Sequence[LiteralRule],
+    known: Iterable[tuple[Config, Answer]],
+    settings: Settings,
+    only: Sequence[Config] | None,
+    watch: Callable[[Progress], None] | None,
+) -> Session:
+    domains = space_of(space)
     relations = [Written(item) if isinstance(item, str) else item for item in given]
-    found = [stated_atom(domain_space, relation, 1.0) for relation in relations]
-    random = np.random.default_rng(seed + 1)
-    universe = Universe(domain_space, [atom for atom in found if atom], _listed(domain_space, only), random)
-    learner = Learner(oracle, domain_space, universe, _rules(domain_space, read), settings, watch)
-    learner.run(None if baseline is None else domain_space.encode(baseline))
-    return finish(learner, relations, read)
+    first = None if baseline is None else _first(domains, baseline, relations)
+    random = np.random.default_rng(settings.seed + 1)
+    universe = Universe(domains, _restrictions(domains, relations), _listed(domains, only), random)
+    learner = Learner(domains, universe, _rules(domains, read), settings, watch)
+    for config, answer in known:
+        row = _inside(domains, config)
+        if row is not None:
+            learner.take(row, answer)
+    return Session(learner, first, relations, read)
+
+
+def _first(space: Space, baseline: Config, given: Sequence[Relation]) -> Row:
+    """The row of the baseline."""
+    row = _inside(space, baseline)
+    if row is None:
+        domains = {**dict(zip(space.names, space.domains, strict=True)), **{n: (v,) for n, v in space.fixed.items()}}
+        odd = [name for name in domains if name not in baseline or baseline[name] not in domains[name]]
+        told = "; ".join(f"{name} = {baseline.get(name)!r} is none of {list(domains[name])}" for name in odd)
+        raise UsageError(f"The baseline lies outside the domains: {told}. Add the value with --domain.")
+    for relation in given:
+        if not holds(relation, space.decode(row)):
+            values = ", ".join(f"{name} = {baseline[name]}" for name in sorted(scope_of(relation)) if name in baseline)
+            raise UsageError(
+                f"The baseline violates the restriction {words(relation)} ({values}). Learning starts from a "
+                "configuration that may be asked: change the restriction, or the baseline with --set."
+            )
+    return row
+
+
+def _inside(space: Space, config: Config) -> Row | None:
+    """The row of a configuration; None where it lies outside the domains."""
+    if any(name not in config or config[name] != value for name, value in space.fixed.items()):
+        return None
+    try:
+        return space.encode(config)
+    except (KeyError, ValueError):
+        return None
+
+
+def _restrictions(space: Space, given: Sequence[Relation]) -> list[Atom]:
+    found = [stated_atom(space, relation, 1.0) for relation in given]
+    return [atom for atom in found if atom is not None]
 
 
 def _listed(space: Space, only: Sequence[Config] | None) -> np.ndarray[tuple[int, int], np.dtype[np.int16]] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ class Validation:
         self._random = random
         self._next = 0
         self._waiting: dict[tuple[int, ...], str] = {}
+        self._held: dict[str, tuple[int, ...]] = {}
 
     def restart(self, groups: Sequence[Sequence[Atom]]) -> None:
         """Freeze a new model, given as the atoms of each reason."""
@@ -41,6 +42,7 @@ class Validation:
         self.complete = dict.fromkeys(STRATA, False)
         self.sizes: dict[str, int | None] = dict.fromkeys(STRATA, None)
         self._waiting.clear()
+        self._held.clear()
         self._listed: dict[str, Rows] | None = None
         self._shells: list[Elimination] = []
         self._valid: Elimination | None = None
@@ -74,26 +76,34 @@ class Validation:
                 kept = [*self.universe.given, *others, *group[: place + 1]]
                 yield elimination(space, kept, broken=atom)
 
-    def propose(self, evidence: Evidence) -> tuple[int, ...] | None:
-        """The next configuration to ask; known ones count on the way. None: every stratum is complete."""
+    def propose(self, evidence: Evidence, in_flight: Container[tuple[int, ...]]) -> tuple[int, ...] | None:
+        """The next configuration to ask; known ones count on the way.
+
+        None: every stratum is complete, or its next draw is in flight: it counts once its answer is there.
+        """
         for _ in STRATA:
             name = STRATA[self._next % len(STRATA)]
             self._next += 1
             if self.complete[name]:
                 continue
-            row = self._draw_fresh(name, evidence)
+            row = self._draw_fresh(name, evidence, in_flight)
             if row is not None:
                 self._waiting[row] = name
                 return row
         return None
 
-    def _draw_fresh(self, name: str, evidence: Evidence) -> tuple[int, ...] | None:
+    def _draw_fresh(
+        self, name: str, evidence: Evidence, in_flight: Container[tuple[int, ...]]
+    ) -> tuple[int, ...] | None:
         for _ in range(MOST_FREE_DRAWS):
-            row = self._draw(name)
+            row = self._held.pop(name, None) or self._draw(name)
             if row is None:
                 return None
+            if row in in_flight:
+                self._held[name] = row
+                return None
             if row not in evidence:
-                return row if row not in self._waiting else None
+                return row
             self.draws[name] += int(evidence.labels[evidence.place(row)] != UNKNOWN)
         if self._listed is not None:
             self.complete[name] = all(tuple(row) in evidence for row in self._listed[name].tolist())

@@ -66,11 +66,13 @@ class Seen:
             self._mask[self.cells.codes(rows[self._taken :])] = True
             self._taken = len(rows)
 
-    def gain(self, rows: Rows) -> npt.NDArray[np.int64]:
-        """How many combinations of each row were never seen."""
-        if not self.usable or not len(rows):
-            return np.zeros(len(rows), np.int64)
-        found: npt.NDArray[np.int64] = (~self._mask[self.cells.codes(rows)]).sum(1)
+    def gain(self, codes: Codes, expected: Rows) -> npt.NDArray[np.int64]:
+        """How many combinations of each row, given as its codes, were never seen, nor will be with `expected` ones."""
+        coming = self.cells.codes(expected)
+        before = self._mask[coming]
+        self._mask[coming] = True
+        found: npt.NDArray[np.int64] = (~self._mask[codes]).sum(1)
+        self._mask[coming] = before
         return found
 
 

@@ -31,6 +31,8 @@ class Evidence:
         """Number of the reason "shared memory is too small"."""
         self.unstable: dict[tuple[int, ...], list[Answer]] = {}
         """Configurations with two different outcomes, and these."""
+        self.revision = 0
+        """Grows with every answer."""
         self._place: dict[tuple[int, ...], int] = {}
         self._rows = np.zeros((16, len(space.names)), np.int16)
         self._labels = np.zeros(16, np.int64)
@@ -71,6 +73,7 @@ class Evidence:
 
     def add(self, rows: Sequence[tuple[int, ...]], answers: Sequence[Answer]) -> None:
         """Take answers in; the second of two different ones makes a configuration unstable."""
+        self.revision += len(rows)
         fresh = []
         for row, answer in zip(rows, answers, strict=True):
             if row not in self._place:

@@ -43,8 +43,8 @@ def finish(learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRu
     return Learned(
         domains=_domains(learner),
         constraints=constraints,
-        asked=tuple(Asked(space.decode(q.row), q.kind, q.answer) for q in learner.questions),
-        before_validation=len(learner.questions) if before is None else before,
+        asked=tuple(Asked(space.decode(record.row), record.kind, record.answer) for record in learner.records),
+        before_validation=learner.asked if before is None else before,
         certificate=learner.validation.certificate(statements.structural(learner, coverage)),
         coverage=coverage,
         inertness=tuple(inert.inertness(evidence, pairs, classes)),

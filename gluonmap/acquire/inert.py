@@ -21,6 +21,8 @@ from gluonmap.terms import Relation
 
 WANTED_PAIRS = 5
 """Neighbours of a knob, below which one more is asked for."""
+WANTED_WHERE_MIXED = 12
+"""The same for a knob that changes the program sometimes: so many tell when."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +59,23 @@ def wanted(evidence: Evidence, model: Model, universe: Universe, random: np.rand
     passed = evidence.rows[evidence.labels == PASSED]
     if not len(passed) or not any(answer.digest for answer in evidence.answers):
         return []
-    have = [0] * len(evidence.space.names)
+    compared: list[list[Neighbours]] = [[] for _ in evidence.space.names]
     for pair in neighbours(evidence):
-        have[pair.column] += 1
+        compared[pair.column].append(pair)
     chosen: list[Row] = []
-    for column, count in sorted(enumerate(have), key=lambda item: item[1]):
+    for column, pairs in sorted(enumerate(compared), key=lambda item: len(item[1])):
         candidates = _beside(passed, column, evidence.space, random)
         candidates = candidates[universe.contains(candidates) & ~model.fails(candidates)]
         fresh = [row for row in map(tuple, candidates.tolist()) if row not in evidence and row not in chosen]
-        chosen += fresh[: max(0, WANTED_PAIRS - count)]
+        mixed = len({pair.same for pair in pairs}) > 1
+        met = {cell for pair in pairs for cell in enumerate(pair.first)}
+        for _ in range((WANTED_WHERE_MIXED if mixed else WANTED_PAIRS) - len(pairs)):
+            if not fresh:
+                break
+            best = max(fresh, key=lambda row: len(set(enumerate(row)) - met))  # in contexts not met before
+            fresh.remove(best)
+            met |= set(enumerate(best))
+            chosen.append(best)
     return chosen[:most]
 
 

@@ -1,13 +1,13 @@
-"""The loop: ask, fit, plan; freeze the model and validate it; begin again where an answer surprises."""
+"""What to ask, in order: learn, freeze the model and validate it, begin again where an answer surprises."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from gluonmap.acquire.answers import Answer, Oracle
+from gluonmap.acquire.answers import Answer
 from gluonmap.acquire.certificate import Validation
 from gluonmap.acquire.evidence import PASSED, UNKNOWN, Evidence
 from gluonmap.acquire.forms import Forms
@@ -23,15 +23,21 @@ ENUMERATED = 150
 VALIDATE_FROM = 92
 """Questions after which the model is frozen and validated, whatever is still open."""
 DEEP_PER_VALIDATION = 4
-"""Of so many batches after the first freeze, one serves the certificate while there is something left to learn."""
+"""Of so many questions after the first freeze, one serves the certificate while there is something left to learn."""
 HOPELESS = 60
 """Questions without a single pass after which the search for one ends."""
 
+KEPT_FOR_INERTNESS = 10
+"""One of so many questions of the budget is kept for inertness, where programs are told."""
 MOST_AGAIN = 8
 MOST_NEIGHBOURS = 40
 """Questions about inertness, at most."""
 
-VALIDATE = "validate"
+BASELINE, KNOWN, VALIDATE, AGAIN = "baseline", "known", "validate", "again"
+"""Kinds of questions that count apart. KNOWN was never asked: the caller had the answer."""
+
+Script = Iterator[Proposal | None]
+"""Questions, one after the other; None: an answer that is in flight is needed first."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,8 @@ class Settings:
     validate: int = 200
     confidence: float = 0.95
     seed: int = 0
-    batch: int = 2
+    needs_baseline: bool = False
+    """Ask nothing more if the baseline fails."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +63,8 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Question:
-    """A configuration that was asked, and why."""
+class Record:
+    """A configuration with its answer, and why it was asked."""
 
     row: Row
     kind: str
@@ -69,14 +76,13 @@ class Learner:
 
     def __init__(
         self,
-        oracle: Oracle,
         space: Space,
         universe: Universe,
         read: Sequence[ReadRule],
         settings: Settings,
         watch: Callable[[Progress], None] | None = None,
     ) -> None:
-        self.oracle, self.space, self.universe, self.settings, self._watch = oracle, space, universe, settings, watch
+        self.space, self.universe, self.settings, self._watch = space, universe, settings, watch
         random = np.random.default_rng(settings.seed)
         self._random = random
         forms = Forms(space)
@@ -84,46 +90,111 @@ class Learner:
         self.model = Model(self.evidence, read)
         self.planner = Planner(universe, self.evidence, self.model, random)
         self.validation = Validation(universe, random, settings.confidence)
-        self.questions: list[Question] = []
+        self.records: list[Record] = []
+        """What was answered, in that order; what the caller knew comes first."""
+        self.in_flight: dict[Row, Proposal] = {}
+        self.baseline: Row | None = None
         self.before_validation: int | None = None
         self.enumerated = False
-        self.surprises = 0
+        self._fitted = 0
         self._frozen_version = -1
         self._deep_turn = 0
         self._again: set[Row] = set()
 
+    # ---- counts ----------------------------------------------------------------------------------------------------
+
+    @property
+    def asked(self) -> int:
+        """Questions that were answered."""
+        return sum(record.kind != KNOWN for record in self.records)
+
+    @property
+    def _spent(self) -> int:
+        return self.asked + len(self.in_flight)
+
+    @property
+    def _validated(self) -> int:
+        told = sum(record.kind == VALIDATE for record in self.records)
+        return told + sum(proposal.kind == VALIDATE for proposal in self.in_flight.values())
+
+    @property
+    def may_learn(self) -> int:
+        """Questions for learning that are left."""
+        return self.settings.budget - (self._spent - self._validated)
+
+    @property
+    def _tells_programs(self) -> bool:
+        return any(answer.digest for answer in self.evidence.answers)
+
+    # ---- answers ---------------------------------------------------------------------------------------------------
+
+    def take(self, row: Row, answer: Answer) -> None:
+        """Note an answer; `refresh` fits it."""
+        proposal = self.in_flight.pop(row, None)
+        kind = KNOWN if proposal is None else proposal.kind
+        self.evidence.add([row], [answer])
+        self.records.append(Record(row, kind, answer))
+        if kind != VALIDATE:
+            return
+        if not answer.known or self.evidence.labels[self.evidence.place(row)] == UNKNOWN:
+            self.validation.skip(row)
+        elif bool(self.model.fails(np.array([row], np.int16))[0]) != answer.passed:
+            self.validation.confirm(row)
+
+    def refresh(self) -> None:
+        """Bring the model into agreement with the answers."""
+        if self._fitted == len(self.records):
+            return
+        self._fitted = len(self.records)
+        self.model.refit()
+        if self._watch is not None:
+            validating = self.before_validation is not None
+            self._watch(Progress(self.asked, self.model.fails, self.model.version, validating))
+
+    def settle(self) -> None:
+        """End here: what the certificate says is about the model as it stands."""
+        self.refresh()
+        if self._frozen_version == self.model.version:
+            return
+        if not self.enumerated:
+            self.model.shorten()
+        self._freeze()
+
     # ---- the run ---------------------------------------------------------------------------------------------------
 
-    def run(self, baseline: Row | None) -> None:
+    def script(self, baseline: Row | None) -> Script:
         """Ask until nothing is left to learn, or all questions are used."""
+        self.baseline = baseline
         if baseline is not None:
-            self._ask([Proposal(baseline, "baseline")])
-        if self.universe.size <= ENUMERATED and self.universe.rows is not None:
-            self._enumerate()
+            if baseline not in self.evidence:
+                yield Proposal(baseline, BASELINE)
+                yield from self._wait()
+            if self.settings.needs_baseline and self.evidence.labels[self.evidence.place(baseline)] != PASSED:
+                return
+        if self.universe.rows is not None and self.universe.size <= ENUMERATED:
+            yield from self._enumerate(self.universe.rows)
             return
         while not self._is_hopeless():
-            proposals = self._plan()
-            if not proposals:
+            proposal = yield from self._plan()
+            if proposal is None and not self.in_flight:
                 break
-            self._ask(proposals)
-        self._probe_inertness()
+            yield proposal
+        yield from self._probe_inertness()
+        yield from self._wait()
         if self._frozen_version != self.model.version:
-            self._freeze()
+            yield from self._prepare_validation()
 
-    def _probe_inertness(self) -> None:
-        """Ask beside what passed, for knobs that were compared too rarely to say whether they matter."""
-        left = min(self.settings.budget - self.learning_asked, MOST_NEIGHBOURS)
-        rows = wanted(self.evidence, self.model, self.universe, self._random, left) if left > 0 else []
-        for start in range(0, len(rows), self.settings.batch):
-            self._ask([Proposal(row, "inertness") for row in rows[start : start + self.settings.batch]])
+    def _wait(self) -> Script:
+        while self.in_flight:
+            yield None
 
-    def _enumerate(self) -> None:
-        assert self.universe.rows is not None
-        rows = [tuple(row) for row in self.universe.rows.tolist()]
-        left = [row for row in rows if row not in self.evidence]
-        for start in range(0, len(left), 8):
-            self._ask([Proposal(row, "enumerate") for row in left[start : start + 8]])
-        self._ask_again()
+    def _enumerate(self, rows: Rows) -> Script:
+        for row in map(tuple, rows.tolist()):
+            if row not in self.evidence:
+                yield Proposal(row, "enumerate")
+        yield from self._wait()
+        yield from self._ask_again()
+        yield from self._wait()
         self.enumerated = True
         self._freeze()
         self.validation.complete = dict.fromkeys(self.validation.complete, True)
@@ -131,86 +202,62 @@ class Learner:
     def _is_hopeless(self) -> bool:
         return len(self.evidence) >= HOPELESS and not (self.evidence.labels == PASSED).any()
 
-    @property
-    def learning_asked(self) -> int:
-        return sum(question.kind != VALIDATE for question in self.questions)
-
-    def _plan(self) -> list[Proposal]:
-        may_learn = self.settings.budget - self.learning_asked
-        validated = len(self.questions) - self.learning_asked
-        may_validate = self.settings.validate - validated
-        batch = self.settings.batch
+    def _plan(self) -> Generator[Proposal | None, None, Proposal | None]:
+        """The next question; None where none is left, or none before an answer that is in flight."""
         if self.before_validation is None:
-            if may_learn > 0 and len(self.questions) < VALIDATE_FROM:
-                proposals = self.planner.propose(min(batch, may_learn), deep=False)
-                if proposals:
-                    return proposals
-            self.before_validation = len(self.questions)
-        self._deep_turn = (self._deep_turn + 1) % DEEP_PER_VALIDATION
-        if self._deep_turn:
-            return self._learn_more(min(batch, may_learn)) or self._validate(min(batch, may_validate))
-        return self._validate(min(batch, may_validate)) or self._learn_more(min(batch, may_learn))
+            if self.may_learn > 0 and self._spent < VALIDATE_FROM:
+                proposal = self._learn(deep=False)
+                if proposal is not None or self.in_flight:
+                    return proposal
+            self.before_validation = self._spent
+        learns_first = (self._deep_turn + 1) % DEEP_PER_VALIDATION > 0
+        proposal = self._learn(deep=True) if learns_first else (yield from self._validate())
+        if proposal is None:
+            proposal = (yield from self._validate()) if learns_first else self._learn(deep=True)
+        self._deep_turn += proposal is not None
+        return proposal
 
-    def _learn_more(self, count: int) -> list[Proposal]:
-        return self.planner.propose(count, deep=True) if count > 0 else []
+    def _learn(self, *, deep: bool) -> Proposal | None:
+        kept = self.settings.budget // KEPT_FOR_INERTNESS if deep and self._tells_programs else 0
+        if self.may_learn <= kept:
+            return None
+        return self.planner.propose(list(self.in_flight.values()), deep=deep)
 
-    def _validate(self, count: int) -> list[Proposal]:
+    def _validate(self) -> Generator[Proposal | None, None, Proposal | None]:
+        if self._validated >= self.settings.validate:
+            return None
         if self._frozen_version != self.model.version:
-            self._freeze()
-        proposals: list[Proposal] = []
-        for _ in range(count):
-            row = self.validation.propose(self.evidence)
-            if row is None:
-                break
-            proposals.append(Proposal(row, VALIDATE))
-        return proposals
+            yield from self._prepare_validation()
+        row = self.validation.propose(self.evidence, self.in_flight)
+        return None if row is None else Proposal(row, VALIDATE)
 
-    def _ask_again(self) -> None:
-        """Ask once more what is the only failure of its kind: an unstable answer looks like that.
+    def _prepare_validation(self) -> Script:
+        yield from self._wait()
+        self.model.shorten()
+        yield from self._ask_again()
+        yield from self._wait()
+        self._freeze()
 
-        An oracle that remembers its answers must ask afresh for a configuration that it is given a second time.
-        """
+    def _freeze(self) -> None:
+        self._frozen_version = self.model.version
+        self.validation.restart(self.model.groups())
+
+    def _ask_again(self) -> Script:
+        """Ask once more what is the only failure of its kind: an unstable answer looks like that."""
         for atoms in list(self.model.by_reason.values()):
             for atom in atoms:
                 if len(self._again) >= MOST_AGAIN:
                     return
                 rows = self.evidence.rows[atom.fails(self.evidence.rows)]
                 row = tuple(rows[0].tolist()) if len(rows) == 1 else None
-                if row is not None and row not in self._again and self.learning_asked < self.settings.budget:
+                if row is not None and row not in self._again and self.may_learn > 0:
                     self._again.add(row)
-                    self._ask([Proposal(row, "again")])
+                    yield Proposal(row, AGAIN)
 
-    def _freeze(self) -> None:
-        if not self.enumerated:
-            self.model.shorten()
-            self._ask_again()
-        self._frozen_version = self.model.version
-        self.validation.restart(self.model.groups())
-
-    # ---- asking ----------------------------------------------------------------------------------------------------
-
-    def _ask(self, proposals: Sequence[Proposal]) -> None:
-        rows = np.array([proposal.row for proposal in proposals], np.int16)
-        predicted = self.model.fails(rows)
-        answers = self.oracle([self.space.decode(row) for row in rows.tolist()])
-        self.evidence.add([proposal.row for proposal in proposals], answers)
-        surprised = False
-        for proposal, fails, answer in zip(proposals, predicted, answers, strict=True):
-            self.questions.append(Question(proposal.row, proposal.kind, answer))
-            surprised |= self._take(proposal, bool(fails), answer)
-        self.model.refit()
-        if surprised:
-            self.surprises += 1
-        if self._watch is not None:
-            asked = len(self.questions)
-            self._watch(Progress(asked, self.model.fails, self.model.version, self.before_validation is not None))
-
-    def _take(self, proposal: Proposal, fails: bool, answer: Answer) -> bool:
-        """Count a validation; whether the answer surprises."""
-        if not answer.known or self.evidence.labels[self.evidence.place(proposal.row)] == UNKNOWN:
-            self.validation.skip(proposal.row)
-            return False
-        wrong = fails == answer.passed
-        if proposal.kind == VALIDATE and not wrong:
-            self.validation.confirm(proposal.row)
-        return wrong
+    def _probe_inertness(self) -> Script:
+        """Ask beside what passed, for knobs that were compared too rarely to say whether they matter."""
+        yield from self._wait()
+        left = min(self.may_learn, MOST_NEIGHBOURS)
+        rows = wanted(self.evidence, self.model, self.universe, self._random, left) if left > 0 else []
+        for row in rows:
+            yield Proposal(row, "inertness")

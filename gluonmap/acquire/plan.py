@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from gluonmap.acquire.certificate import reasons_broken
-from gluonmap.acquire.coverage import Cells, Seen
+from gluonmap.acquire.coverage import Cells, Codes, Seen
 from gluonmap.acquire.doubt import Pool
 from gluonmap.acquire.evidence import PASSED, Evidence
 from gluonmap.acquire.region import Model
 from gluonmap.acquire.space import Mask, Rows
-from gluonmap.acquire.universe import MOST_LISTED, Universe
+from gluonmap.acquire.universe import MOST_LISTED, MOST_POOLED, Universe
 
 FIRST_DOUBT = 0.06
 """Least doubt that is worth a question before the model is frozen."""
 DEEP_DOUBT = 0.01
 LAST_DOUBT = 0.001
-FRESH_POOL = 6
+FRESH_POOL = 12
 """Plans after which a drawn pool is drawn again."""
 BORDERS = ((0.45, 80), (0.25, 60))
 """Share of the asked neighbours that must speak against the model to make a configuration worth asking, and after how
@@ -35,12 +35,35 @@ Row = tuple[int, ...]
 Scores = npt.NDArray[np.float64]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Proposal:
     """One configuration to ask, and why."""
 
     row: Row
     kind: str
+
+
+Maker = Callable[[], Proposal | None]
+
+
+@dataclass(frozen=True)
+class View:
+    """The pool as the model of the moment sees it, until an answer changes it."""
+
+    pool: Pool
+    asked: Mask
+    predicted: Mask
+    """What fails, if the model is right."""
+    failing: Scores
+    """How likely each configuration fails."""
+    broken: npt.NDArray[np.int64]
+    """How many reasons forbid it."""
+    codes: dict[int, Codes]
+    """Combinations of values, by their order."""
+
+    @property
+    def rows(self) -> Rows:
+        return self.pool.rows
 
 
 @dataclass
@@ -53,81 +76,94 @@ class Planner:
     random: np.random.Generator
     plans: int = 0
     borders: int = 0
-    _pool: Pool | None = None
+    _view: View | None = None
+    _viewed: tuple[int, int] = (-1, -1)
     _seen: dict[int, Seen] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for order in (2, 3):
             self._seen[order] = Seen(self.universe.space, order)
 
-    def propose(self, count: int, *, deep: bool) -> list[Proposal]:
-        """Up to `count` configurations; fewer, or none, where nothing is left to learn by these means."""
-        self._renew_pool()
-        assert self._pool is not None
-        rows = self._pool.rows
-        free = self._unasked(rows)
+    def propose(self, in_flight: Sequence[Proposal], *, deep: bool) -> Proposal | None:
+        """A configuration unlike those in flight; None where nothing is left to learn by these means."""
+        view = self._look()
+        coming = np.array([proposal.row for proposal in in_flight], np.int16).reshape(
+            -1, len(self.universe.space.names)
+        )
+        free = ~view.asked
+        for row in coming:
+            free &= (view.rows != row).any(1)
         if not free.any():
-            return []
-        failing = self.model.failure_probability(self._pool)
-        predicted = self.model.fails(rows)
-        found: list[Proposal] = []
-        makers: list[Callable[[], Proposal | None]] = [
-            lambda: self._doubted(failing, free, FIRST_DOUBT, found),
-            lambda: self._covering(2, rows, free & ~predicted, "cover2"),
-            lambda: self._repairing(rows, free, deep=False),
-        ]
-        later: list[Callable[[], Proposal | None]] = [
-            lambda: self._repairing(rows, free, deep=True),
-            lambda: self._covering(3, rows, free & ~predicted, "cover3"),
-            lambda: self._bordering(rows, free, predicted, *BORDERS[0]),
-            lambda: self._doubted(failing, free, DEEP_DOUBT, found),
-        ]
-        last: list[Callable[[], Proposal | None]] = [
-            lambda: self._bordering(rows, free, predicted, *BORDERS[1]),
-            lambda: self._doubted(failing, free, LAST_DOUBT, found),
-        ]
-        turn = self.plans % len(later)
-        self.plans += 1
-        if deep:
-            makers += [*later[turn:], *later[:turn], *last]
-        for _ in range(count):
-            proposal = next((p for p in (make() for make in makers) if p is not None), None)
-            if proposal is None:
-                break
-            found.append(proposal)
-            self.borders += proposal.kind == "border"
-            free &= (rows != np.array(proposal.row)).any(1)
-            makers = [makers[1], makers[0], *makers[2:3], *makers[4:7], *makers[3:4], *makers[7:]]
-        return found
+            return None
+        turn, self.plans = self.plans, self.plans + 1
+        for make in self._makers(turn, view, free, coming, deep=deep):
+            proposal = make()
+            if proposal is not None:
+                self.borders += proposal.kind == "border"
+                return proposal
+        return None
 
-    def _renew_pool(self) -> None:
-        listed = self.universe.rows is not None and len(self.universe.rows) <= 3_000
-        if self._pool is None or (not listed and self.plans % FRESH_POOL == 0):
+    def _makers(self, turn: int, view: View, free: Mask, coming: Rows, *, deep: bool) -> list[Maker]:
+        """Ways to find a question, in the order in which they are tried this time."""
+        first: list[Maker] = [
+            lambda: self._doubted(view, free, FIRST_DOUBT, coming),
+            lambda: self._covering(2, view, free & ~view.predicted, coming),
+        ]
+        if turn % 2:
+            first.reverse()
+        first.append(lambda: self._repairing(view, free, coming, deep=False))
+        if not deep:
+            return first
+        later: list[Maker] = [
+            lambda: self._repairing(view, free, coming, deep=True),
+            lambda: self._covering(3, view, free & ~view.predicted, coming),
+            lambda: self._bordering(view, free, coming, *BORDERS[0]),
+            lambda: self._doubted(view, free, DEEP_DOUBT, coming),
+        ]
+        turn %= len(later)
+        return [
+            *first,
+            *later[turn:],
+            *later[:turn],
+            lambda: self._bordering(view, free, coming, *BORDERS[1]),
+            lambda: self._doubted(view, free, LAST_DOUBT, coming),
+        ]
+
+    def _look(self) -> View:
+        stamp = (self.evidence.revision, self.model.version)
+        old = self._view
+        listed = self.universe.rows is not None and len(self.universe.rows) <= MOST_POOLED
+        if old is not None and (stamp == self._viewed or listed or self.plans % FRESH_POOL):
+            if stamp == self._viewed:
+                return old
+            pool, codes = old.pool, old.codes
+        else:
             labels, rows = self.evidence.labels, self.evidence.rows
-            pool = self.universe.pool(self.model.atoms(), rows[labels == PASSED], rows[labels > PASSED])
-            self._pool = Pool(pool, self.evidence)
-
-    def _unasked(self, rows: Rows) -> Mask:
-        return np.array([tuple(row) not in self.evidence for row in rows.tolist()], bool)
+            found = self.universe.pool(self.model.atoms(), rows[labels == PASSED], rows[labels > PASSED])
+            pool, codes = Pool(found, self.evidence), {}
+        rows = pool.rows
+        for order, seen in self._seen.items():
+            if seen.usable and order not in codes:
+                codes[order] = seen.cells.codes(rows)
+        asked = np.array([row in self.evidence for row in map(tuple, rows.tolist())], bool)
+        failing = self.model.failure_probability(pool)
+        broken = reasons_broken(self.model.groups(), rows)
+        self._view, self._viewed = View(pool, asked, broken > 0, failing, broken, codes), stamp
+        return self._view
 
     # ---- doubt -----------------------------------------------------------------------------------------------------
 
-    def _doubted(self, failing: Scores, free: Mask, least: float, chosen: list[Proposal]) -> Proposal | None:
-        assert self._pool is not None
-        doubt = np.where(free, np.minimum(failing, 1 - failing), 0)
-        for other in chosen:  # a batch asks different things
-            near = (self._pool.rows != np.array(other.row)).sum(1) < 2
+    def _doubted(self, view: View, free: Mask, least: float, coming: Rows) -> Proposal | None:
+        doubt = np.where(free, np.minimum(view.failing, 1 - view.failing), 0)
+        for row in coming:  # what is in flight at a time asks different things
+            near = (view.rows != row).sum(1) < 2
             doubt = np.where(near, doubt * 0.3, doubt)
         if doubt.max() < least:
             return None
         best = np.flatnonzero(doubt >= doubt.max() - 1e-9)
-        return Proposal(self._row(self.random.choice(best)), "doubt")
+        return Proposal(_row(view, self.random.choice(best)), "doubt")
 
-    def _row(self, place: int) -> Row:
-        assert self._pool is not None
-        return tuple(self._pool.rows[place].tolist())
-
-    def _bordering(self, rows: Rows, free: Mask, predicted: Mask, least: float, most: int) -> Proposal | None:
+    def _bordering(self, view: View, free: Mask, coming: Rows, least: float, most: int) -> Proposal | None:
         """A configuration whose asked neighbours, one move away, mostly speak against the model.
 
         Knobs that no constraint reads are left out: what was asked but for them is not asked again.
@@ -137,36 +173,39 @@ class Planner:
         places = np.flatnonzero(free)
         if self.borders >= most or not used or not known.any() or not len(places):
             return None
-        asked, passed = self.evidence.rows[known][:, used], self.evidence.labels[known] == PASSED
-        moves = (rows[places][:, None, used] != asked[None]).sum(2)
-        near = moves == 1
-        against = np.where(predicted[places], (near & passed).sum(1), (near & ~passed).sum(1)) / (near.sum(1) + 1.0)
-        against[(moves == 0).any(1)] = 0
-        best = int(against.argmax())
-        return Proposal(self._row(int(places[best])), "border") if against[best] >= least else None
+        asked, passed = self.evidence.rows[known], self.evidence.labels[known] == PASSED
+        rows, count = view.rows[places], len(asked)
+        moves = (rows[:, None, used] != np.concatenate([asked, coming])[None][:, :, used]).sum(2)
+        near = moves[:, :count] == 1
+        against = np.where(view.predicted[places], (near & passed).sum(1), (near & ~passed).sum(1))
+        share = against / (near.sum(1) + 1.0)
+        share[(moves == 0).any(1)] = 0
+        best = int(share.argmax())
+        return Proposal(_row(view, places[best]), "border") if share[best] >= least else None
 
     # ---- coverage --------------------------------------------------------------------------------------------------
 
-    def _covering(self, order: int, rows: Rows, usable: Mask, kind: str) -> Proposal | None:
+    def _covering(self, order: int, view: View, usable: Mask, coming: Rows) -> Proposal | None:
         """The configuration predicted to pass that holds most combinations never seen passing."""
         places = np.flatnonzero(usable)
         seen = self._seen[order]
         if not len(places) or not seen.usable:
             return None
         seen.update(self.evidence.rows[self.evidence.labels == PASSED])
-        gain = seen.gain(rows[places])
+        gain = seen.gain(view.codes[order][places], coming[~self.model.fails(coming)])
         if gain.max() == 0:
             return None
         best = np.flatnonzero(gain == gain.max())
-        return Proposal(self._row(int(places[self.random.choice(best)])), kind)
+        return Proposal(_row(view, places[self.random.choice(best)]), f"cover{order}")
 
     # ---- repair ----------------------------------------------------------------------------------------------------
 
-    def _repairing(self, rows: Rows, free: Mask, *, deep: bool) -> Proposal | None:
+    def _repairing(self, view: View, free: Mask, coming: Rows, *, deep: bool) -> Proposal | None:
         """A configuration that violates one atom only, with values that were never tried beside it."""
-        groups = self.model.groups()
-        asked, failed = self.evidence.rows, self.evidence.labels > PASSED
-        broken, asked_broken = reasons_broken(groups, rows), reasons_broken(groups, asked)
+        rows, broken = view.rows, view.broken
+        asked = np.concatenate([self.evidence.rows, coming])
+        asked_broken = reasons_broken(self.model.groups(), asked)
+        failed = np.concatenate([self.evidence.labels > PASSED, asked_broken[len(self.evidence) :] > 0])
         levels = [(1, 1.0), (2, MORE_REASONS), (3, MORE_REASONS**2)] if deep else [(1, 1.0)]
         best: tuple[float, int] | None = None
         for causes, tried_causes, always, weight in self._causes(rows, asked):
@@ -179,14 +218,14 @@ class Planner:
                 place = int(gain.argmax())
                 if gain[place] > 0 and (best is None or part * weight * gain[place] > best[0]):
                     best = (float(part * weight * gain[place]), int(places[place]))
-        return None if best is None else Proposal(self._row(best[1]), "repair2" if deep else "repair")
+        return None if best is None else Proposal(_row(view, best[1]), "repair2" if deep else "repair")
 
     def _causes(self, rows: Rows, asked: Rows) -> Iterator[tuple[Mask, Mask, int | None, float]]:
         """What a failure may be due to: a value that never passed (with its knob), or an atom over several knobs.
 
         Each as masks over the pool and over what was asked, and with its weight.
         """
-        passing = asked[self.evidence.labels == PASSED]
+        passing = self.evidence.rows[self.evidence.labels == PASSED]
         for column, size in enumerate(self.universe.space.sizes):
             for value in set(range(size)) - set(passing[:, column].tolist()):
                 yield rows[:, column] == value, asked[:, column] == value, column, 1.0
@@ -210,3 +249,7 @@ class Planner:
         codes = cells.codes(candidates)
         found: Scores = (~np.isin(codes, cells.codes(tried))).sum(1).astype(float)
         return found
+
+
+def _row(view: View, place: int) -> Row:
+    return tuple(view.rows[place].tolist())

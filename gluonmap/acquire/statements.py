@@ -71,7 +71,7 @@ def notes(learner: Learner, size: int, feasible: int | None) -> Iterator[str]:
             "The bytes of shared memory that the compiler reported follow no formula of this language; "
             "the budget is learned from passes and failures alone."
         )
-    if learner.learning_asked >= learner.settings.budget:
+    if learner.may_learn <= 0:
         yield (
             f"All {learner.settings.budget} questions for learning were used; what was not yet seen together stands in "
             "the coverage. Ask on with a larger --budget: what is known is not asked again."
@@ -79,22 +79,22 @@ def notes(learner: Learner, size: int, feasible: int | None) -> Iterator[str]:
 
 
 def _about_baseline(learner: Learner, passed: int) -> Iterator[str]:
-    if not learner.questions or learner.questions[0].kind != "baseline":
-        return
-    first = learner.questions[0]
-    if first.answer.passed:
+    first = next((record for record in learner.records if record.row == learner.baseline), None)
+    if first is None or first.answer.passed:
         return
     outcome = first.answer.outcome or "without an answer"
     reason = f" ({first.answer.reason.strip().splitlines()[0]})" if first.answer.reason.strip() else ""
-    if passed == 0:
+    others = len(learner.evidence) - 1
+    if passed == 0 or learner.settings.needs_baseline:
+        tried = f", and none of {others} others asked passes: no passing one is known" if others and not passed else ""
         yield (
-            f"The baseline is {outcome}{reason}, and none of {len(learner.questions) - 1} others asked passes: "
-            "no passing one is known. Look at the baseline by itself first: `gluonmap probe KERNEL --depth singles`."
+            f"The baseline is {outcome}{reason}{tried}. Nothing can be learned around it: look at the baseline by "
+            "itself first: `gluonmap probe KERNEL --depth singles`."
         )
         return
     nearest = min(
-        (question for question in learner.questions if question.answer.passed),
-        key=lambda question: sum(a != b for a, b in zip(question.row, first.row, strict=True)),
+        (record for record in learner.records if record.answer.passed),
+        key=lambda record: sum(a != b for a, b in zip(record.row, first.row, strict=True)),
     )
     moves = ",".join(
         f"{name}={learner.space.decode(nearest.row)[name]}"
