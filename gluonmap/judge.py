@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import msgspec
@@ -135,6 +135,8 @@ class _Record:
     stage: str = ""
     digest: str = ""
     resources: Resources | None = None
+    launch: str = ""
+    """Stands for the program and its launch; comparable only with that of another record."""
 
 
 class Judge:
@@ -198,6 +200,11 @@ class Judge:
             if record.outcome == Outcome.PASS and key not in self._unstable:
                 yield record.config
 
+    def launch(self, config: Config) -> str:
+        """Equal for configurations that were tried together and are one program and launch; "" where it was not."""
+        record = self._records.get(key_of(config))
+        return record.launch if record and self.space.stable is not False else ""
+
     def untried(self, config: Config) -> Config:
         """Its values that no answered configuration had."""
         return {name: value for name, value in config.items() if repr(value) not in self._seen[name]}
@@ -257,15 +264,20 @@ def _records(space: SpaceMap) -> dict[Key, _Record]:
             records[key_of(config)] = _of_tried(config, tried, programs.get(tried.digest))
         for program in space.joint.programs:  # some were compiled for the reduced space alone
             config = {**space.baseline, **program.config}
-            records[key_of(config)] = _Record(config, Outcome.PASS, digest=program.digest, resources=program.resources)
+            other = records.get(key_of(config))
+            launch = other.launch if other else ""
+            records[key_of(config)] = _Record(
+                config, Outcome.PASS, digest=program.digest, resources=program.resources, launch=launch
+            )
     place = f"{space.file}:{space.line}" if space.line is not None else ""
     singles = [
         _Record(space.baseline, space.outcome, space.reason, place, space.stage, space.digest, space.resources),
         *(_of_value({**space.baseline, n: v.value}, v) for n, knob in space.knobs.items() for v in knob.values),
     ]
     for record in singles:
-        if _is_evidence(record.outcome) or key_of(record.config) not in records:
-            records[key_of(record.config)] = record
+        other = records.get(key_of(record.config))
+        if other is None or _is_evidence(record.outcome):
+            records[key_of(record.config)] = replace(record, launch=other.launch if other else "")
     return records
 
 
@@ -286,7 +298,7 @@ def _programs(space: SpaceMap) -> dict[str, Verified]:
 
 def _of_tried(config: Config, tried: Tried, program: Verified | None) -> _Record:
     digest, resources = (program.digest, program.resources) if program else ("", None)
-    return _Record(config, tried.outcome, tried.reason, tried.line, tried.stage, digest, resources)
+    return _Record(config, tried.outcome, tried.reason, tried.line, tried.stage, digest, resources, tried.digest)
 
 
 def _of_value(config: Config, value: ValueMap) -> _Record:

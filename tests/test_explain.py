@@ -1,0 +1,277 @@
+"""Why a configuration fails, what is near it that does not, and what matters there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mapped import BASELINE, BUDGET, DOMAINS, constraint, joint_map, product, single_map, tried
+from msgspec.structs import replace
+
+from gluonmap.explain import FailingPart, minimal, nearest_feasible, smallest_failing, what_matters
+from gluonmap.joint import Inertness, Standing, ValueClasses
+from gluonmap.judge import Basis, Feasibility, Judge, Judgement, complete
+from gluonmap.model import Config, KnobClass, Value
+from gluonmap.relation import holds
+from gluonmap.terms import Compare, Knob, Member, Nogood, Number, Op, Product, Relation
+
+
+class Compiler:
+    """Compiles by a hidden rule, and counts."""
+
+    def __init__(self, *relations: Relation) -> None:
+        self.relations, self.asked = relations, list[Config]()
+
+    def __call__(self, config: Config) -> Judgement:
+        self.asked.append(config)
+        if all(holds(r, config) for r in self.relations):
+            return Judgement(Feasibility.FEASIBLE, Basis.COMPILED, "PASS")
+        return Judgement(Feasibility.INFEASIBLE, Basis.COMPILED, "CRASHED", "LLVM ERROR: hidden rule")
+
+
+def failing(space: Any, ask: Any, **moves: Any) -> FailingPart:
+    found = smallest_failing(Judge(space), complete(space, moves), ask)
+    assert found is not None
+    return found
+
+
+# ---- the smallest failing part --------------------------------------------------------------------------------------
+
+ITEMS = "abcdefgh"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.frozensets(st.sampled_from(ITEMS), min_size=1, max_size=4), min_size=1, max_size=4))
+def test_a_minimal_part_of_a_monotone_failure_is_one_of_its_causes(causes: list[frozenset[str]]) -> None:
+    def fails(part: Sequence[str]) -> bool:
+        return any(cause <= set(part) for cause in causes)
+
+    found = minimal(ITEMS, fails)
+    assert fails(found)
+    assert not any(fails([x for x in found if x != left_out]) for left_out in found)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sets(st.frozensets(st.sampled_from(ITEMS[:5]))))
+def test_a_minimal_part_of_any_failure_is_minimal_by_one(failures: set[frozenset[str]]) -> None:
+    every = frozenset(ITEMS[:5])
+
+    def fails(part: Sequence[str]) -> bool:
+        return frozenset(part) == every or (frozenset(part) in failures and len(part) > 0)
+
+    found = minimal(ITEMS[:5], fails)
+    assert fails(found)
+    assert not any(fails([x for x in found if x != left_out]) for left_out in found)
+    assert [x for x in ITEMS if x in found] == found
+
+
+def test_a_broken_constraint_leads_to_its_knobs_with_one_compile_for_each_part() -> None:
+    ask = Compiler(BUDGET)
+    found = failing(joint_map(), ask, M=128, N=128, FLAG=True, MODE=".cg", STAGES=1)
+    assert (found.moves, found.judgement.outcome) == ({"M": 128, "N": 128}, "CRASHED")
+    assert len(ask.asked) == 5  # the whole, the knobs of the constraint, and its parts that were not moved alone
+
+
+def test_single_moves_that_the_map_has_are_not_compiled() -> None:
+    space = single_map(relations=[Compare(Knob("M"), Op.AT_MOST, Number(64))])
+    ask = Compiler(Compare(Knob("M"), Op.AT_MOST, Number(64)))
+    found = failing(space, ask, M=128, N=64, FLAG=True)
+    assert (found.moves, found.proved) == ({"M": 128}, True)
+    assert ask.asked == [{**BASELINE, "M": 128, "N": 64, "FLAG": True}]
+
+
+def test_without_compiling_a_part_is_what_the_constraints_say_and_is_not_called_proved() -> None:
+    found = failing(joint_map(), None, M=128, N=128, FLAG=True)
+    assert (found.moves, found.judgement.basis, found.proved) == ({"M": 128, "N": 128}, "predicted", False)
+
+
+def test_compiled_parts_are_proved_minimal() -> None:
+    rule = Nogood((("M", 64), ("FLAG", True)))
+    found = failing(single_map(relations=()), Compiler(rule), M=64, N=64, FLAG=True, MODE=".cg")
+    assert (found.moves, found.proved) == ({"M": 64, "FLAG": True}, True)
+
+
+def test_a_failing_baseline_is_the_smallest_part_of_everything() -> None:
+    space = replace(single_map(), outcome="CRASHED", knobs={})
+    assert failing(space, Compiler(Member("M", ())), M=64).moves == {}
+
+
+def test_what_passes_has_no_failing_part() -> None:
+    space = joint_map()
+    assert smallest_failing(Judge(space), complete(space, {"M": 64})) is None
+
+
+def test_a_part_that_the_user_forbids_is_not_compiled() -> None:
+    ban = constraint(Compare(Product((Knob("M"), Knob("N"))), Op.AT_MOST, Number(4096)), Standing.GIVEN)
+    ask = Compiler()
+    found = failing(joint_map(constraints=[ban], relations=()), ask, M=128, N=64, FLAG=True)
+    assert found.moves == {"M": 128, "N": 64}
+    assert all(set(c) and c["M"] * c["N"] <= 4096 for c in ask.asked)  # type: ignore[operator]
+
+
+# ---- the nearest feasible configurations ----------------------------------------------------------------------------
+
+
+def near(space: Any, moves: Config, **more: Any) -> list[tuple[Config, str]]:
+    found = nearest_feasible(Judge(space), complete(space, moves), **more)
+    return [(item.moves, item.judgement.basis.value) for item in found]
+
+
+def test_the_nearest_change_the_fewest_knobs_by_the_smallest_steps() -> None:
+    changed = near(joint_map(), {"M": 128, "N": 64})
+    assert {next(iter(moves)) for moves, _ in changed} == {"M", "N", "STAGES"}
+    assert all(len(moves) == 1 for moves, _ in changed)
+    assert changed[0] == ({"N": 32}, "compiled")  # M=128 alone was compiled: among equals it comes first
+
+
+def test_two_constraints_without_a_common_knob_need_two_changes() -> None:
+    rules: list[Relation] = [BUDGET, Nogood((("FLAG", True), ("MODE", ".cg")))]
+    found = near(joint_map(rules), {"M": 128, "N": 64, "FLAG": True, "MODE": ".cg"})
+    assert [len(moves) for moves, _ in found] == [2, 2, 2]
+    assert all({"FLAG", "MODE"} & moves.keys() and {"M", "N", "STAGES"} & moves.keys() for moves, _ in found)
+
+
+def test_a_value_never_tried_is_changed_to_the_nearest_one() -> None:
+    assert near(joint_map(), {"M": 48}, most=2) == [({"M": 32}, "compiled"), ({"M": 64}, "compiled")]
+
+
+def test_predicted_neighbours_that_do_not_compile_are_left_out() -> None:
+    hidden = Compiler(Compare(Knob("STAGES"), Op.AT_LEAST, Number(2)), BUDGET)
+    found = near(joint_map(), {"M": 128, "N": 64}, ask=hidden)
+    assert {"STAGES": 1} not in [moves for moves, _ in found]
+    assert {basis for _, basis in found} == {"compiled"}
+
+
+def test_what_was_compiled_is_found_at_any_distance() -> None:
+    space = joint_map(relations=(), constraints=[constraint(Member(n, (v,))) for n, v in BASELINE.items()])
+    found = near(space, {"M": 64, "N": 64, "STAGES": 1, "FLAG": True, "MODE": ".cg"})
+    assert found[0] == ({"M": 32, "N": 32, "STAGES": 2, "FLAG": False}, "compiled")
+
+
+def test_a_map_of_single_moves_offers_what_it_has() -> None:
+    space = single_map(relations=[Compare(Knob("M"), Op.AT_MOST, Number(64))])
+    assert near(space, {"M": 128}) == [({"M": 64}, "compiled"), ({"M": 32}, "compiled"), ({"M": 16}, "compiled")]
+
+
+def test_where_no_constraint_says_why_a_blamed_knob_is_changed() -> None:
+    space = joint_map(relations=(), tried=[tried({"M": 64, "N": 64, "FLAG": True}, "CRASHED")])
+    found = near(space, {"M": 64, "N": 64, "FLAG": True}, blamed=("N", "FLAG"))
+    assert {name for moves, _ in found for name in moves} <= {"N", "FLAG"}
+
+
+def test_neighbours_that_the_user_forbids_are_not_offered() -> None:
+    ban = constraint(Compare(Knob("M"), Op.AT_MOST, Number(32)), Standing.GIVEN)
+    space = joint_map(constraints=[ban, constraint(BUDGET)])
+    assert all(moves.get("M", 128) <= 32 for moves, _ in near(space, {"M": 128, "N": 16}))  # type: ignore[operator]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(product(DOMAINS)), st.sets(st.integers(0, 3)))
+def test_the_nearest_are_as_near_as_any_that_a_walk_over_the_product_finds(start: Config, chosen: set[int]) -> None:
+    rules: list[Relation] = [
+        BUDGET,
+        Nogood((("FLAG", False), ("MODE", ".cg"))),
+        Compare(Product((Knob("M"), Knob("STAGES"))), Op.AT_LEAST, Number(64)),
+        Nogood((("STAGES", 1), ("FLAG", True))),
+    ]
+    judged = Judge(joint_map([rules[i] for i in sorted(chosen)]))
+    if judged(start).verdict is Feasibility.FEASIBLE:
+        return
+    distances = sorted(
+        sum(repr(config[n]) != repr(start[n]) for n in config)
+        for config in product(DOMAINS)
+        if judged(config).verdict is Feasibility.FEASIBLE
+    )
+    found = nearest_feasible(judged, start)
+    assert len(found[0].moves) == distances[0]
+    assert all(judged(item.config).verdict is Feasibility.FEASIBLE for item in found)
+    assert all({**start, **item.moves} == item.config for item in found)
+
+
+def test_a_product_of_millions_is_not_walked() -> None:
+    domains: dict[str, tuple[Value, ...]] = {f"K{i}": (1, 2, 4, 8, 16, 32) for i in range(12)}
+    base: Config = dict.fromkeys(domains, 1)
+    rules = [Compare(Product((Knob(f"K{i}"), Knob(f"K{i + 1}"))), Op.AT_MOST, Number(32)) for i in range(0, 12, 2)]
+    space = joint_map(rules, domains=domains, baseline=base)
+    started = time.monotonic()
+    found = near(space, {"K0": 32, "K1": 32, "K2": 32, "K3": 32, "K4": 32, "K5": 32})
+    assert [len(moves) for moves, _ in found] == [3, 3, 3]
+    assert time.monotonic() - started < 10
+
+
+# ---- what matters ---------------------------------------------------------------------------------------------------
+
+
+def matters(space: Any, **moves: Any) -> dict[str, tuple[bool | None, str]]:
+    found = what_matters(Judge(space), complete(space, moves))
+    assert [item.knob for item in found] == list(space.baseline)
+    return {item.knob: (item.matters, item.why) for item in found}
+
+
+def test_a_condition_decides_whether_a_knob_matters_here() -> None:
+    condition = Compare(Knob("M"), Op.AT_LEAST, Number(64))
+    space = joint_map(inertness=[Inertness("FLAG", "M >= 64", "FLAG matters only if M >= 64", 3, 4, condition)])
+    assert matters(space, M=64, N=16)["FLAG"] == (True, "FLAG matters only if M >= 64, which holds here")
+    assert matters(space, M=16, N=16)["FLAG"] == (False, "FLAG matters only if M >= 64, which does not hold here")
+
+
+@pytest.mark.parametrize(("condition", "expected"), [("", False), ("always", True), ("sometimes", None)])
+def test_what_was_seen_everywhere_is_taken_to_hold_here(condition: str, expected: bool | None) -> None:
+    space = joint_map(inertness=[Inertness("FLAG", condition, "words", 1, 2)])
+    assert matters(space, M=64, N=16)["FLAG"][0] is expected
+
+
+def test_values_of_one_class_are_one_program_where_its_condition_holds() -> None:
+    where = Member("FLAG", (True,))
+    space = joint_map(
+        relations=(),
+        value_classes=[ValueClasses("MODE", ((None, ".ca", ".cg"),), "FLAG = True", where)],
+        inertness=[Inertness("MODE", "sometimes", "MODE matters in 1 of 2 comparisons; nothing tells when", 1, 1)],
+    )
+    assert matters(space, M=64, FLAG=True)["MODE"] == (
+        False,
+        "MODE = None, .ca, .cg are one program where FLAG = True",
+    )
+    assert matters(space, M=64, N=64)["MODE"][0] is None
+
+
+def test_programs_that_were_compiled_here_decide_before_any_rule() -> None:
+    space = joint_map(
+        tried=[
+            tried({"M": 64, "N": 64}, digest="one"),
+            tried({"M": 64, "N": 64, "FLAG": True}, digest="two"),
+            tried({"M": 64, "N": 64, "MODE": ".ca"}, digest="one"),
+            tried({"M": 64, "N": 64, "MODE": ".cg"}, digest="one"),
+        ],
+        inertness=[Inertness("FLAG", "", "words", 0, 5), Inertness("MODE", "always", "words", 5, 0)],
+    )
+    found = matters(space, M=64, N=64)
+    assert found["FLAG"] == (True, "FLAG=True was compiled here and is another program")
+    assert found["MODE"] == (False, "every other value that passes was compiled here: one program")
+    assert (
+        matters(replace(space, stable=False), M=64, N=64)["MODE"][0] is True
+    )  # digests of unstable code prove nothing
+
+
+def test_a_knob_whose_other_values_all_fail_here_is_pinned() -> None:
+    rules: list[Relation] = [Nogood((("FLAG", True), ("M", 64)))]
+    assert matters(joint_map(rules), M=64)["FLAG"] == (
+        False,
+        "every other value fails here: not (FLAG = True and M = 64)",
+    )
+
+
+def test_a_map_of_single_moves_speaks_of_its_baseline_only() -> None:
+    space = single_map(relations=(), classes={"FLAG": KnobClass.INERT})
+    assert matters(space)["FLAG"] == (False, "by hand")
+    assert matters(space)["M"] == (True, "by hand")
+    assert matters(space, FLAG=True)["FLAG"] == (False, "by hand")
+    assert matters(space, M=64)["FLAG"] == (None, "inert at the baseline; it was not turned here")
+
+
+def test_nothing_is_said_beside_a_value_that_was_never_tried() -> None:
+    assert matters(joint_map(), M=4096)["FLAG"] == (None, "nothing was tried beside M=4096")
