@@ -1,0 +1,148 @@
+"""The constraint graph: what ties knobs together, in three formats that no text can break."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mapped import BUDGET, constraint, joint_map, single_map
+from msgspec.structs import replace
+
+from gluonmap.errors import StorageFault, UsageError
+from gluonmap.graph import _dot, _graphml, components, constraint_graph, write_graph
+from gluonmap.joint import Constraint, Inertness, Standing
+from gluonmap.model import KnobClass
+from gluonmap.space import SpaceMap
+from gluonmap.terms import Member
+
+HOSTILE = '<a & b> "c" \'d\' \\N \\" \n\t]]> \r\0\x1b[31m\ud800 \ufffe é 🜚'
+SPELLED = '<a & b> "c" \'d\' \\N \\" \n\t]]> \\r\\x00\\x1b[31m\\ud800 \\ufffe é 🜚'
+
+
+def mapped() -> SpaceMap:
+    """M, N and STAGES share a budget, MODE has a constraint of its own, nothing ties FLAG."""
+    budget = replace(constraint(BUDGET, reason="81,920 bytes > 65,536"), line="k.py:7", failed=3, passed=9)
+    mode = replace(constraint(Member("MODE", (None, ".cg")), Standing.GIVEN), reason="", confirmed=False)
+    only = Inertness("STAGES", "M >= 64", "STAGES matters only if M >= 64", 2, 2, Member("M", (64, 128)))
+    space = joint_map([BUDGET], constraints=[budget, mode], inertness=[only, Inertness("FLAG", "", "no", 0, 3)])
+    knobs = {**space.knobs, "MODE": replace(space.knobs["MODE"], knob_class=KnobClass.PINNED)}
+    return replace(space, knobs=knobs)
+
+
+def test_knobs_and_constraints_are_two_sides_and_scopes_are_edges() -> None:
+    graph = constraint_graph(mapped())
+    assert nx.bipartite.is_bipartite(graph)
+    assert {n for n, side in graph.nodes(data="bipartite") if side == 0} == {"M", "N", "STAGES", "FLAG", "MODE"}
+    assert {tuple(sorted(edge)) for edge in graph.edges} == {
+        ("M", "constraint 1"), ("N", "constraint 1"), ("STAGES", "constraint 1"), ("MODE", "constraint 2"),
+    }  # fmt: skip
+
+
+def test_nodes_say_what_a_reader_needs() -> None:
+    graph = constraint_graph(mapped())
+    assert graph.nodes["STAGES"] == {
+        "bipartite": 0, "class": "live", "kind": "constexpr", "baseline": "2", "values": "1, 2, 3, 4",
+        "matters": "only if M >= 64", "component": 1,
+    }  # fmt: skip
+    assert graph.nodes["constraint 1"] == {
+        "bipartite": 1, "words": "M * N * STAGES <= 8192", "standing": "learned", "reason": "81,920 bytes > 65,536",
+        "line": "k.py:7", "failed": 3, "passed": 9, "confirmed": True,
+    }  # fmt: skip
+    assert (graph.nodes["FLAG"]["matters"], graph.nodes["FLAG"]["flag"]) == ("never", "inert")
+
+
+def test_a_knob_is_pinned_only_while_no_other_value_ever_passed() -> None:
+    space = mapped()
+    assert "flag" not in constraint_graph(space).nodes["MODE"]
+    failing = tuple(v if v.value is None else replace(v, outcome="CRASHED") for v in space.knobs["MODE"].values)
+    pinned = replace(space, knobs={**space.knobs, "MODE": replace(space.knobs["MODE"], values=failing)})
+    assert constraint_graph(pinned).nodes["MODE"]["flag"] == "pinned"
+
+
+def test_knobs_that_no_constraint_ties_are_alone() -> None:
+    assert components(mapped()) == (frozenset({"M", "N", "STAGES"}), frozenset({"FLAG"}), frozenset({"MODE"}))
+    assert components(single_map()) == tuple(frozenset({n}) for n in ("M", "N", "STAGES", "FLAG", "MODE"))
+
+
+def hostile(text: str) -> SpaceMap:
+    space = mapped()
+    assert space.joint is not None
+    told = tuple(replace(item, reason=text, words=text) for item in space.joint.constraints)
+    return replace(space, kernel=text, joint=replace(space.joint, constraints=told))
+
+
+def test_graphml_brings_back_every_attribute(tmp_path: Path) -> None:
+    space = hostile(HOSTILE)
+    write_graph(space, tmp_path / "graph.graphml")
+    read = nx.read_graphml(tmp_path / "graph.graphml")
+    graph = constraint_graph(space)
+    assert dict(read.nodes(data=True)) == dict(graph.nodes(data=True))
+    assert {frozenset(edge) for edge in read.edges} == {frozenset(edge) for edge in graph.edges}
+    assert read.nodes["constraint 1"]["reason"] == SPELLED
+    assert read.graph["kernel"] == SPELLED
+
+
+def test_json_is_read_by_networkx(tmp_path: Path) -> None:
+    space = hostile(HOSTILE)
+    write_graph(space, tmp_path / "graph.json")
+    data = json.loads((tmp_path / "graph.json").read_text())
+    read = nx.node_link_graph({**data, "links": data["edges"]}, **_edges_key())
+    assert nx.utils.graphs_equal(read, constraint_graph(space))
+
+
+def _edges_key() -> dict[str, str]:
+    return {"edges": "edges"} if tuple(map(int, nx.__version__.split(".")[:2])) >= (3, 4) else {}
+
+
+STRING = r'"(?:[^"\\]|\\.)*"'
+
+
+def dot_statements(text: str) -> list[str]:
+    """The lines of a DOT file, each checked against the grammar of what is written here."""
+    pair = f"{STRING}={STRING}"
+    node, edge = rf"  {STRING} \[{pair}(?:, {pair})*\];", f"  {STRING} -- {STRING};"
+    first, *lines, last, empty = text.split("\n")
+    assert re.fullmatch(rf"graph {STRING} \{{", first)
+    assert (last, empty) == ("}", "")
+    assert all(re.fullmatch(f"{node}|{edge}", line) for line in lines)
+    return lines
+
+
+def test_dot_quotes_whatever_stands_in_a_text(tmp_path: Path) -> None:
+    write_graph(hostile(HOSTILE), tmp_path / "graph.dot")
+    lines = dot_statements((tmp_path / "graph.dot").read_text())
+    assert len(lines) == 5 + 2 + 4
+    assert '"STAGES" -- "constraint 1";' in "\n".join(lines)
+    assert any(r'"reason"="<a & b> \"c\" ' in line and r"'d' \\N \\\" \n" in line for line in lines)
+
+
+@given(st.text(st.characters(), max_size=20))
+def test_no_text_breaks_a_format(text: str) -> None:
+    graph = constraint_graph(hostile(text))
+    dot_statements(_dot(graph))
+    read = nx.parse_graphml(_graphml(graph).decode())
+    assert dict(read.nodes(data=True)) == dict(graph.nodes(data=True))
+
+
+def test_other_suffixes_are_refused_with_those_that_work(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"\.graphml, \.dot, \.json, not \.png"):
+        write_graph(mapped(), tmp_path / "graph.png")
+
+
+def test_a_file_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageFault):
+        write_graph(mapped(), tmp_path / "file" / "graph.dot")
+
+
+def test_a_scope_that_names_no_knob_makes_no_node() -> None:
+    strange: dict[str, Any] = {"scope": ("M", "EXTRA")}
+    told: Constraint = replace(constraint(BUDGET), **strange)
+    graph = constraint_graph(joint_map(constraints=[told]))
+    assert "EXTRA" not in graph
