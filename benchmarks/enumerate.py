@@ -26,14 +26,14 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from gluonmap import cli, codec, describe, journal, targets  # noqa: E402
-from gluonmap.campaign import Campaign  # noqa: E402
-from gluonmap.describe import Description  # noqa: E402
-from gluonmap.errors import GluonmapError  # noqa: E402
-from gluonmap.isolate import Isolation  # noqa: E402
-from gluonmap.journal import Journal  # noqa: E402
-from gluonmap.model import Answer, Candidate, Config, Fault, Proof, Verdict  # noqa: E402
-from gluonmap.oracle import Oracle  # noqa: E402
+from gluonmap import cli, codec, describe, journal, targets
+from gluonmap.campaign import Campaign
+from gluonmap.describe import Description
+from gluonmap.errors import GluonmapError
+from gluonmap.isolate import Isolation
+from gluonmap.journal import Journal
+from gluonmap.model import Answer, Candidate, Config, Fault, Proof, Verdict
+from gluonmap.oracle import Oracle
 
 TEXT = 200
 OWN = ("out", "as_json", "python")
@@ -154,7 +154,7 @@ def run(kernel_file: Path, **options: Any) -> None:
         raise click.ClickException("no configuration had an answer.")
     path = options["table"]
     write(path, found.rows)
-    if options["role"]:
+    if options["role"] and not options["limit"]:
         kernel = f"{options['origin']}:{found.function}"
         entry = {"role": options["role"], "kernel": kernel, "commit": options["commit"], "target": target.name}
         note_in_index(path, found, entry)
