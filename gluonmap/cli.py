@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gluonmap import __version__
+from gluonmap.become import become
+from gluonmap.commands.explain import explain
+from gluonmap.commands.predict import predict
 from gluonmap.options import bytes_of, pair, value_of, values_of
 
 if TYPE_CHECKING:
@@ -140,7 +143,7 @@ def probe(kernel_file: Path, **options: Any) -> None:
     gluonmap probe my_kernel.py -t cdna3,cdna4 --arg a_ptr='*bf16' --set BLOCK_M=128
     """
     if options["python"]:
-        _become(options["python"])
+        become(options["python"])
     from gluonmap import campaign
     from gluonmap.errors import UsageError
     from gluonmap.progress import Progress
@@ -239,7 +242,7 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
     gluonmap repeat reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128
     """
     if python:
-        _become(python)
+        become(python)
     from gluonmap import again, codec, installation
     from gluonmap.errors import UsageError
 
@@ -323,43 +326,8 @@ def targets(as_json: bool) -> None:
     click.echo(tabulate([(*row[:4], f"{row[4]:,}", row[5], ", ".join(row[6])) for row in rows], heads))
 
 
-_BOOT = """
-import importlib.util, sys
-def leave(text):
-    print(f"gluonmap: {venv} {{text}}", file=sys.stderr)
-    sys.exit(2)
-if importlib.util.find_spec("triton") is None:
-    leave(f"has no Triton: {{sys.executable}} -m pip install 'triton>=3.6,<3.10'")
-if importlib.util.find_spec("gluonmap") is None or importlib.util.find_spec("multiprocess") is None:
-    if sys.version_info[:2] != {version!r}:
-        leave(f"has another Python; install gluonmap there: {{sys.executable}} -m pip install gluonmap")
-    sys.path += [p for p in {here!r} if p not in sys.path]
-from gluonmap.cli import main
-main()
-"""
-
-
-def _become(venv: str) -> None:
-    """Replace this process by the same command in another environment.
-
-    What gluonmap itself needs is borrowed from here if the Python versions agree: these folders come last on the
-    path, so everything that the other environment has wins.
-    """
-    from gluonmap.errors import UsageError
-
-    given = Path(venv)
-    python = given if given.is_file() else given / "bin" / "python"
-    if not python.is_file():
-        raise UsageError(f"there is no Python in {venv} ({python} does not exist).")
-    arguments = [
-        a
-        for i, a in enumerate(sys.argv[1:], 1)
-        if not (a == "--python" or a.startswith("--python=") or sys.argv[i - 1] == "--python")
-    ]
-    own = str(Path(__file__).resolve().parent.parent)  # an editable install puts no folder on the path
-    here = [p for p in [*sys.path, own] if p and Path(p).is_dir()]
-    boot = _BOOT.format(venv=str(venv), version=tuple(sys.version_info[:2]), here=here)
-    os.execv(str(python), [str(python), "-c", boot, *arguments])
+cli.add_command(explain)
+cli.add_command(predict)
 
 
 def _print_json(maps: list[SpaceMap]) -> None:

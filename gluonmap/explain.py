@@ -52,11 +52,47 @@ class Matter(msgspec.Struct, frozen=True):
     why: str
 
 
+class Explanation(msgspec.Struct, frozen=True):
+    """All that can be said of one configuration."""
+
+    config: Config
+    moves: Config
+    """Against the baseline."""
+    judgement: Judgement
+    fresh: bool
+    """The judgement is that of a compile made for this."""
+    part: FailingPart | None = None
+    nearest: tuple[Neighbour, ...] = ()
+    matters: tuple[Matter, ...] = ()
+
+
+def explained(judged: Judge, config: Config, ask: Ask | None = None) -> Explanation:
+    """Why a complete configuration fails and what to change, or what matters at it.
+
+    With `ask`, what the map does not hold for feasible and has not compiled is compiled now.
+    """
+    told, fresh = judged(config), False
+    if ask is not None and not told.settled and told.verdict is not Feasibility.FEASIBLE:
+        answer = ask(config)
+        if answer.verdict is not Feasibility.UNKNOWN or told.verdict is Feasibility.UNKNOWN:
+            told, fresh = answer, True
+    moves = moves_of(judged.space, config)
+    if told.verdict is Feasibility.FEASIBLE:
+        return Explanation(config, moves, told, fresh, matters=tuple(what_matters(judged, config)))
+
+    def answered(asked: Config) -> Judgement:
+        return told if key_of(asked) == key_of(config) else ask(asked) if ask is not None else judged(asked)
+
+    part = smallest_failing(judged, config, answered)
+    near = nearest_feasible(judged, config, ask=ask, blamed=part.moves if part else ())
+    return Explanation(config, moves, told, fresh, part, tuple(near))
+
+
 # ---- the smallest failing part --------------------------------------------------------------------------------------
 
 
 def smallest_failing(judged: Judge, config: Config, ask: Ask | None = None) -> FailingPart | None:
-    """The smallest part found of the moves of `config` that still fails; None where not even all of them do.
+    """The smallest part found of the moves of `config` that still fails; None where none is known to.
 
     No single move can be left out of it, as far as answers go: what is unknown is taken to pass. The map is asked
     first, and `ask` only where a compile would tell more.
@@ -75,9 +111,12 @@ def smallest_failing(judged: Judge, config: Config, ask: Ask | None = None) -> F
         return look(names).verdict is Feasibility.INFEASIBLE
 
     moved = list(moves_of(space, config))
-    if not fails(moved):
+    if look(moved).verdict is Feasibility.FEASIBLE:
         return None
-    found = [] if moved and fails([]) else minimal(_start(judged, config, moved, fails), fails)
+    start = [] if fails([]) else _start(judged, config, moved, fails)
+    if not fails(start):
+        return None
+    found = minimal(start, fails)
     smaller = [look([n for n in found if n != name]) for name in found]
     proved = all(part.basis is Basis.COMPILED for part in (look(found), *smaller))
     proved = proved and all(part.verdict is Feasibility.FEASIBLE for part in smaller)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import msgspec
 
-from gluonmap.errors import UnknownKnob
+from gluonmap.errors import UnknownKnob, UsageError
 from gluonmap.joint import Constraint, Standing, Tried, Verified
 from gluonmap.model import Answer, Config, Outcome, Resources, Value, Verdict
 from gluonmap.relation import holds, scope_of
@@ -65,7 +66,7 @@ class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def settled(self) -> bool:
         """A compile would tell nothing new."""
-        return self.basis is Basis.COMPILED or self.forbidden
+        return self.basis in (Basis.COMPILED, Basis.UNSTABLE) or self.forbidden
 
 
 Key = tuple[str, ...]
@@ -86,12 +87,26 @@ def complete(space: SpaceMap, moves: Config, where: str = "") -> Config:
 
     Raises:
         UnknownKnob: a move of something that is no knob of the map.
+        UsageError: a value that no candidate can hold.
     """
-    for name in moves:
+    for name, value in moves.items():
         if name not in space.baseline:
             hint = f"{name} is no knob here: {space.fixed[name]}." if name in space.fixed else ""
             raise UnknownKnob(f"{where}the map of {space.kernel!r}", name, space.baseline, hint)
+        if problem := _unfit(value):
+            raise UsageError(f"{where}the value of {name} {problem}.")
     return {**space.baseline, **moves}
+
+
+def _unfit(value: Value) -> str:
+    """Why a candidate, which is JSON, cannot hold a value; "" where it can."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "is not finite"
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return "does not fit into 64 bits"
+    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+        return "is no Unicode text"
+    return ""
 
 
 def moves_of(space: SpaceMap, config: Config) -> Config:
@@ -117,6 +132,15 @@ def feasibility(outcome: str) -> Feasibility:
             return Feasibility.INFEASIBLE
         case Outcome.SKIPPED | Outcome.NOT_EXECUTED:
             return Feasibility.UNKNOWN
+
+
+def agrees(told: Judgement, fresh: Judgement) -> bool | None:
+    """Whether a compile made now says what the map said; None where one of them says nothing about the compiler."""
+    if told.forbidden and told.basis is not Basis.COMPILED:
+        return None
+    if Feasibility.UNKNOWN in (told.verdict, fresh.verdict):
+        return None
+    return told.verdict is fresh.verdict
 
 
 def judge(space: SpaceMap, config: Config) -> Judgement:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from gluonmap.joint import Certificate, Constraint, Inertness, Joint, Sizes, Standing, Tried, Unstable, ValueClasses
 from gluonmap.model import Config, Effect, KnobClass, KnobKind, Value
 from gluonmap.relation import holds, scope_of, words
-from gluonmap.space import KnobMap, SpaceMap, ValueMap
+from gluonmap.space import KnobMap, Recipe, SpaceMap, ValueMap
 from gluonmap.terms import Compare, Knob, Number, Op, Product, Relation
 
 DOMAINS: dict[str, tuple[Value, ...]] = {
@@ -91,6 +91,37 @@ def joint_map(
         unknown=tuple(unknown),
     )
     return replace(space, joint=joint)
+
+
+PAIR = """
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+
+@gluon.jit
+def pair(x, A: gl.constexpr, B: gl.constexpr, C: gl.constexpr):
+    gl.static_assert(A * B <= 64)
+    layout: gl.constexpr = gl.BlockedLayout([1], [64], [gl.num_warps()], [0])
+    i = gl.arange(0, A * B * 4, layout=layout)
+    gl.store(x + i, gl.load(x + i) * 2)
+"""
+"""A kernel with A * B <= 64, in which C is never read."""
+
+PAIR_DOMAINS: dict[str, tuple[Value, ...]] = {"A": (1, 4, 16), "B": (4, 16, 64), "C": (1, 2)}
+PAIR_BASELINE: Config = {"A": 4, "B": 16, "C": 1}
+PAIR_RULE = Compare(Product((Knob("A"), Knob("B"))), Op.AT_MOST, Number(64))
+
+
+def pair_map(relation: Relation, triton: str, *, joint: bool = True) -> SpaceMap:
+    """A map of the kernel in kernels/pair.py that claims the relation."""
+    from msgspec.structs import replace
+
+    make = joint_map if joint else single_map
+    space = make(relations=(relation,), domains=PAIR_DOMAINS, baseline=PAIR_BASELINE)
+    recipe = Recipe(args={"x": "*fp16"})
+    return replace(
+        space, kernel="pair", file="kernels/pair.py", triton=triton, specialisation={"x": "*fp16:16"}, recipe=recipe
+    )
 
 
 def tried(moves: Config, outcome: str = "PASS", digest: str = "", reason: str = "", line: str = "") -> Tried:

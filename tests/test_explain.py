@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from conftest import Project
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mapped import BASELINE, BUDGET, DOMAINS, constraint, joint_map, product, single_map, tried
+from mapped import (
+    BASELINE,
+    BUDGET,
+    DOMAINS,
+    PAIR,
+    PAIR_RULE,
+    constraint,
+    joint_map,
+    pair_map,
+    product,
+    single_map,
+    tried,
+)
 from msgspec.structs import replace
 
+from gluonmap import codec, installation
+from gluonmap.cli import cli
 from gluonmap.explain import FailingPart, minimal, nearest_feasible, smallest_failing, what_matters
 from gluonmap.joint import Inertness, Standing, ValueClasses
 from gluonmap.judge import Basis, Feasibility, Judge, Judgement, complete
@@ -275,3 +293,122 @@ def test_a_map_of_single_moves_speaks_of_its_baseline_only() -> None:
 
 def test_nothing_is_said_beside_a_value_that_was_never_tried() -> None:
     assert matters(joint_map(), M=4096)["FLAG"] == (None, "nothing was tried beside M=4096")
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+def said(folder: Path, space: Any, *arguments: str) -> tuple[int, str]:
+    """Exit code and text of `gluonmap explain … --no-compile`."""
+    path = folder / "map.json"
+    codec.write(path, codec.dumps(space))
+    shown = CliRunner().invoke(cli, ["explain", str(path), *arguments, "--no-compile"])
+    return shown.exit_code, shown.output.replace(str(path), "MAP")
+
+
+def test_an_infeasible_configuration_is_told_with_its_constraint_and_the_commands_to_go_on(tmp_path: Path) -> None:
+    code, text = said(tmp_path, joint_map(), "M=128", "N=64")
+    assert code == 1
+    assert text.startswith("INFEASIBLE: double on gfx950 (cdna4) with M=128, N=64\nPredicted by the constraints")
+    assert " - M * N * STAGES <= 8192\n     learned\n     over budget\n" in text
+    assert "Smallest part that fails by itself\n   M=128, N=64\n" in text
+    assert " - N=32   (compiled: passes)\n     gluonmap repeat MAP M=128\n" in text
+    assert "gluonmap probe kernels/double.py --set M=64 --set N=64\n" in text
+
+
+def test_a_feasible_configuration_is_told_with_what_matters(tmp_path: Path) -> None:
+    code, text = said(tmp_path, joint_map(inertness=[Inertness("FLAG", "", "words", 0, 5)]), "M=64", "N=64")
+    assert code == 0
+    assert "Predicted: it meets the constraint; it was not compiled itself." in text
+    assert " FLAG=False  does not   it changed nothing in 5 comparisons\n" in text
+
+
+def test_what_is_not_known_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+    assert said(tmp_path, joint_map(), "M=48")[0] == 3
+    code, text = said(tmp_path, single_map(relations=[Compare(Knob("M"), Op.AT_MOST, Number(64))]), "M=128", "N=64")
+    assert code == 3
+    assert "The map knows one knob at a time only" in text
+    assert "Smallest part that fails by itself\n   M=128\n" in text
+
+
+def test_text_of_a_kernel_acts_on_no_terminal(tmp_path: Path) -> None:
+    evil = constraint(Compare(Knob("M"), Op.AT_MOST, Number(64)), reason="\x1b[2Jgone\u202e [bold]x[/bold]")
+    code, text = said(tmp_path, joint_map(constraints=[evil], relations=()), "M=128", "N=64")
+    assert code == 1
+    assert "\\x1b[2Jgone\\u202e [bold]x[/bold]" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["STAGE=2"], "Did you mean STAGES?"),
+        (["M=16", "M=32"], "M is given twice"),
+        (["M=1e999"], "the value of M is not finite"),
+        (["M=99999999999999999999"], "does not fit into 64 bits"),
+        (["M"], "takes NAME=VALUE"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_words(tmp_path: Path, arguments: list[str], message: str) -> None:
+    code, text = said(tmp_path, joint_map(), *arguments)
+    assert (code, message in text) == (2, True)
+
+
+def test_json_holds_the_commands(tmp_path: Path) -> None:
+    code, text = said(tmp_path, joint_map(), "M=128", "N=64", "--json")
+    told = json.loads(text)
+    assert (code, told["judgement"]["verdict"], told["part"]["moves"]) == (1, "infeasible", {"M": 128, "N": 64})
+    assert told["nearest"][0]["repeat"] == "gluonmap repeat MAP M=128"
+
+
+def written(project: Project, relation: Relation, **more: Any) -> str:
+    """A map of the pair kernel, claiming the relation, beside the kernel."""
+    project.write("kernels/pair.py", PAIR)
+    triton = installation.triton_version(installation.triton_folder())
+    codec.write(project.root / "pair.json", codec.dumps(pair_map(relation, triton, **more)))
+    return "pair.json"
+
+
+def test_what_is_unknown_is_compiled_down_to_the_part_that_fails(project: Project) -> None:
+    name = written(project, Compare(Knob("A"), Op.AT_MOST, Number(4)), joint=False)
+    run = project.run("explain", name, "A=1", "B=64", "C=2")
+    assert (run.code, "FEASIBLE: pair" in run.stdout, "Compiled now: passes." in run.stdout) == (0, True, True)
+    run = project.run("explain", name, "A=16", "B=64", "C=2", "--json")
+    told = json.loads(run.stdout)
+    assert (run.code, told["fresh"], told["judgement"]["outcome"]) == (1, True, "REJECTED")
+    assert told["judgement"]["line"].endswith("kernels/pair.py:8")
+    assert told["part"]["moves"] == {"A": 16}
+
+
+def test_predicted_neighbours_are_compiled_before_they_are_offered(project: Project) -> None:
+    name = written(project, Compare(Product((Knob("A"), Knob("B"))), Op.AT_MOST, Number(256)))
+    told = json.loads(project.run("explain", name, "A=16", "B=64", "C=2", "--json").stdout)
+    assert told["judgement"]["outcome"] == "REJECTED"
+    assert all(near["config"]["A"] * near["config"]["B"] <= 64 for near in told["nearest"])
+    assert {near["judgement"]["basis"] for near in told["nearest"]} == {"compiled"}
+
+
+def test_a_constraint_that_a_compile_refutes_is_said_to_be_wrong(project: Project) -> None:
+    name = written(project, Compare(Product((Knob("A"), Knob("B"))), Op.UNEQUAL, Number(16)))
+    run = project.run("explain", name, "A=1", "B=16", "C=2")
+    assert run.code == 0
+    assert "This contradicts the map's constraints" in run.stdout
+
+
+def test_another_triton_is_refused_as_repeat_refuses_it(project: Project) -> None:
+    project.write("kernels/pair.py", PAIR)
+    codec.write(project.root / "pair.json", codec.dumps(pair_map(PAIR_RULE, "3.1.0")))
+    run = project.run("explain", "pair.json", "A=1", "B=64", "C=8")
+    assert run.code == 2
+    assert "the map was made with Triton 3.1.0, and this is" in run.stderr
+    assert project.run("explain", "pair.json", "A=1", "B=64", "C=8", "--any-triton").code == 0
+
+
+def test_a_kernel_file_that_is_gone_or_broken_is_named(project: Project) -> None:
+    name = written(project, PAIR_RULE)
+    project.write("kernels/pair.py", "import nothing_of_that_name\n")
+    run = project.run("explain", name, "C=8")
+    assert (run.code, "kernels/pair.py cannot be imported any more: ModuleNotFoundError" in run.stderr) == (2, True)
+    (project.root / "kernels/pair.py").unlink()
+    run = project.run("explain", name, "C=8")
+    assert (run.code, "kernel file kernels/pair.py is not here" in run.stderr) == (2, True)
+    assert project.run("explain", name, "A=1", "B=4").code == 0  # the map alone has the answer

@@ -1,0 +1,110 @@
+"""gluonmap explain: why a configuration fails and what to change, or what matters at it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gluonmap.become import become
+from gluonmap.options import pair, value_of
+
+if TYPE_CHECKING:
+    from gluonmap.explain import Explanation
+    from gluonmap.model import Config
+    from gluonmap.space import SpaceMap
+
+
+@click.command()
+@click.argument("map_file", type=click.Path(path_type=Path))
+@click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…")
+@click.option("--no-compile", is_flag=True, help="Say only what the map knows.")
+@click.option("--jobs", "-j", type=click.IntRange(1, 512), help="Candidates at once; by default one per core.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.option("--python", "python", default="", metavar="VENV", help="The environment whose Triton made the map.")
+@click.option("--any-triton", is_flag=True, help="Go on although another Triton made the map.")
+def explain(
+    map_file: Path,
+    moves: Sequence[str],
+    no_compile: bool,
+    jobs: int | None,
+    as_json: bool,
+    python: str,
+    any_triton: bool,
+) -> None:
+    """Explain one configuration of MAP_FILE: the baseline with KNOB=VALUE moved.
+
+    Infeasible: the constraints that forbid it, the smallest part of it that fails, the nearest feasible configurations.
+    Feasible: how that is known, and which knobs matter there. What the map does not know is compiled.
+
+    Exit codes: 0 feasible, 1 infeasible, 2 usage, 3 unknown, or no answer could be had.
+
+    \b
+    gluonmap explain reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128 num_warps=4
+    """
+    if python:
+        become(python)
+    from gluonmap import codec
+    from gluonmap import explain as explaining
+    from gluonmap.judge import Feasibility, Judge, Judgement, complete
+
+    space = codec.read_map(map_file)
+    config = complete(space, _moves(moves))
+    judged = Judge(space)
+    with contextlib.ExitStack() as stack:
+        ask = None
+        if not no_compile:
+            from gluonmap.ask import Asking, asking
+
+            opened: list[Asking] = []
+
+            def ask(asked: Config) -> Judgement:
+                """Compile one; the processes start with the first, for a map alone often has the answer."""
+                if not opened:
+                    opened.append(stack.enter_context(asking(space, jobs or 0, any_triton=any_triton)))
+                answer = opened[0].one(asked)
+                return judged.answered(asked, answer, opened[0].place(answer))
+
+        told = explaining.explained(judged, config, ask)
+    if as_json:
+        click.echo(codec.dumps(_document(space, map_file, told)).decode(), nl=False)
+    else:
+        from rich.console import Console
+
+        from gluonmap.report import explained
+
+        explained.render(space, str(map_file), told, Console())
+    match told.judgement.verdict:
+        case Feasibility.FEASIBLE:
+            sys.exit(0)
+        case Feasibility.INFEASIBLE:
+            sys.exit(1)
+        case Feasibility.UNKNOWN:
+            sys.exit(3)
+
+
+def _moves(texts: Sequence[str]) -> Config:
+    found: Config = {}
+    for name, value in (pair(text, "KNOB=VALUE") for text in texts):
+        if name in found:
+            raise click.UsageError(f"{name} is given twice.")
+        found[name] = value_of(value)
+    return found
+
+
+def _document(space: SpaceMap, map_file: Path, told: Explanation) -> dict[str, object]:
+    """The explanation with the command that repeats each configuration in it."""
+    import msgspec
+
+    from gluonmap.report.explained import repeat_command
+
+    def repeat(config: Config) -> str:
+        return repeat_command(space, str(map_file), config)
+
+    nearest = [{**msgspec.to_builtins(item), "repeat": repeat(item.config)} for item in told.nearest]
+    head = {"map": str(map_file), "kernel": space.kernel, "target": space.target, "repeat": repeat(told.config)}
+    return {**head, **msgspec.to_builtins(told), "nearest": nearest}

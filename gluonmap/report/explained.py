@@ -1,0 +1,220 @@
+"""Why a configuration fails and what is near it, or what matters at it, for the terminal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from gluonmap.explain import Explanation, FailingPart, Matter, Neighbour
+from gluonmap.joint import Constraint, Standing
+from gluonmap.judge import Basis, Feasibility, Judgement, moves_of
+from gluonmap.model import Config
+from gluonmap.report import words
+from gluonmap.screen import quoted
+from gluonmap.space import SpaceMap
+
+MOST_CONSTRAINTS = 8
+
+_COLOURS = {Feasibility.FEASIBLE: "bold green", Feasibility.INFEASIBLE: "bold red", Feasibility.UNKNOWN: "bold magenta"}
+_STANDING = {
+    Standing.GIVEN: "given by you",
+    Standing.READ: "read from the source",
+    Standing.LEARNED: "learned",
+    Standing.IMPLIED: "implied by the others",
+}
+_MATTERS = {True: ("matters", "green"), False: ("does not", "dim"), None: ("not known", "magenta")}
+
+
+def render(space: SpaceMap, map_name: str, told: Explanation, console: Console) -> None:
+    """Print what is known of one configuration of a map, and the commands that go on from there."""
+    if console.is_terminal and not console.options.ascii_only:
+        _print(space, map_name, told, console)
+        return
+    with console.capture() as captured:
+        _print(space, map_name, told, console)
+    plain = "".join(line.rstrip() + "\n" for line in captured.get().split("\n")[:-1])
+    plain = plain.encode(console.encoding, "backslashreplace").decode(console.encoding)
+    console.out(plain, end="", highlight=False)
+
+
+def _print(space: SpaceMap, map_name: str, told: Explanation, console: Console) -> None:
+    judgement = told.judgement
+    verdict = Text(judgement.verdict.upper(), _COLOURS[judgement.verdict])
+    verdict.append(words.visible(f": {space.kernel} on {words.target(space)} with {_moved(told.moves)}"), "bold")
+    console.print(verdict)
+    _say(how_known(space, judgement, fresh=told.fresh), console)
+    if judgement.contradicts:
+        _say("This contradicts the map's constraints: they do not describe this configuration.", console, "yellow")
+    if told.fresh:
+        where = f" at {judgement.line}" if judgement.line else ""
+        stage = f" ({judgement.stage})" if judgement.stage else ""
+        if judgement.reason:
+            _say(f"{judgement.reason}{where}{stage}", console)
+    if judgement.resources is not None:
+        program = f"program {judgement.digest[:8]}: " if judgement.digest else ""
+        figures = words.figures(space.target, judgement.resources)
+        _say(program + ", ".join(f"{f.head} {f.text}" for f in figures), console)
+    if judgement.broken:
+        _constraints(space, judgement, console)
+    if told.part is not None:
+        _part(told.part, console)
+    if told.nearest:
+        _nearest(space, map_name, told.nearest, console)
+    elif judgement.verdict is not Feasibility.FEASIBLE:
+        _head("Nearest feasible configurations", console)
+        _say("none is known", console, indent=1)
+    if told.matters:
+        _matters(told, console)
+    _head("Repeat by hand", console)
+    _command(repeat_command(space, map_name, told.config), console)
+
+
+def repeat_command(space: SpaceMap, map_name: str, config: Config) -> str:
+    """The command that compiles one configuration of a map by hand."""
+    moves = "".join(f" {quoted(name, value)}" for name, value in moves_of(space, config).items())
+    return f"gluonmap repeat {shlex.quote(map_name)}{moves}"
+
+
+def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> str:
+    """One sentence: what a judgement rests on."""
+    outcome = words.outcome_of(judgement.outcome)
+    did = "passes" if judgement.outcome == "PASS" else f"{judgement.outcome}" if outcome else "no answer"
+    match judgement.basis:
+        case Basis.COMPILED if fresh:
+            return f"Compiled now: {did}."
+        case Basis.COMPILED:
+            where = f" at {judgement.line}" if judgement.line else ""
+            stage = f" ({judgement.stage})" if judgement.stage else ""
+            said = f": {words.cut(words.first_line(judgement.reason))}" if judgement.reason else ""
+            return f"Compiled for the map: {did}{said}{where}{stage}."
+        case Basis.PREDICTED if judgement.verdict is Feasibility.INFEASIBLE:
+            return f"Predicted by the constraints; this very configuration was not compiled.{_bound(space, 'fail')}"
+        case Basis.PREDICTED:
+            count = len(space.joint.constraints) if space.joint else 0
+            return f"Predicted: it meets {_all(count)}; it was not compiled itself.{_bound(space, 'pass')}"
+        case Basis.UNTRIED:
+            values = words.listed(f"{n}={words.label(v)}" for n, v in judgement.untried.items())
+            return f"The map has never tried {values}."
+        case Basis.UNSTABLE:
+            return f"Unstable: {judgement.reason}."
+        case Basis.NO_ANSWER:
+            return f"No answer: {words.cut(words.first_line(judgement.reason)) or 'it was asked, and nothing came'}."
+        case Basis.NO_JOINT:
+            return (
+                "The map knows one knob at a time only, and here several are moved. gluonmap probe maps them together."
+            )
+
+
+def _bound(space: SpaceMap, what: str) -> str:
+    """How many such predictions are mistaken at most, where the map's certificate tells."""
+    certificate = space.joint.certificate if space.joint else None
+    found = [s for s in certificate.strata if s.name == f"predicted to {what}" and s.draws] if certificate else []
+    if not certificate or not found:
+        return ""
+    return (
+        f" Of those predicted to {what}, at most {found[0].error_bound:.1%} are mistaken "
+        f"({certificate.confidence:.0%} confidence)."
+    )
+
+
+def _all(count: int) -> str:
+    return "all constraints" if count > 2 else "the constraint" if count == 1 else f"{count or 'no'} constraints"
+
+
+def _constraints(space: SpaceMap, judgement: Judgement, console: Console) -> None:
+    certain = judgement.basis in (Basis.COMPILED, Basis.PREDICTED) and not judgement.contradicts
+    _head("Forbidden by" if certain else "Constraints that it violates", console)
+    for item in judgement.broken[:MOST_CONSTRAINTS]:
+        _say(f"- {item.words}", console, "bold", indent=1)
+        for detail in _evidence(space, item):
+            _say(detail, console, indent=5)
+    if len(judgement.broken) > MOST_CONSTRAINTS:
+        _say(f"and {len(judgement.broken) - MOST_CONSTRAINTS} more", console, indent=3)
+
+
+def _evidence(space: SpaceMap, item: Constraint) -> list[str]:
+    place = f", {item.line}" if item.line else ""
+    counts = f": {item.failed} failed, {item.passed} passed" if item.failed or item.passed else ""
+    doubt = "" if item.confirmed or item.standing is Standing.GIVEN else "; no failure has confirmed it"
+    why = " ".join(part for part in (item.outcome, item.stage and f"({item.stage})", item.reason) if part)
+    found = [_STANDING[item.standing] + place + counts + doubt, words.cut(words.first_line(why))]
+    if item.failing_example:
+        example = f"seen: {_moved(moves_of(space, {**space.baseline, **item.failing_example}))} failed"
+        if item.passing_example:
+            other = {n: v for n, v in item.passing_example.items() if item.failing_example.get(n, v) is not v}
+            other = {n: v for n, v in other.items() if repr(item.failing_example.get(n)) != repr(v)}
+            example += f", and passed with {words.settings(other)}" if other else ""
+        found.append(example)
+    return [line for line in found if line]
+
+
+def _part(part: FailingPart, console: Console) -> None:
+    _head("Smallest part that fails by itself", console)
+    _say(_moved(part.moves), console, "bold", indent=3)
+    told = part.judgement
+    if told.outcome:
+        reason = words.cut(words.first_line(told.reason))
+        said = f"{told.outcome}: {reason}" if reason else told.outcome
+        _say(f"{said}{f' at {told.line}' if told.line else ''}", console, indent=5)
+    if part.proved:
+        rest = "; with any one of these moves taken back it passes" if len(part.moves) > 1 else ""
+        _say(f"compiled{rest}", console, indent=5)
+    elif told.basis is not Basis.COMPILED:
+        _say("by the constraints; it was not compiled", console, indent=5)
+
+
+def _nearest(space: SpaceMap, map_name: str, nearest: Sequence[Neighbour], console: Console) -> None:
+    _head("Nearest feasible configurations", console)
+    for item in nearest:
+        known = "compiled: passes" if item.judgement.basis is Basis.COMPILED else "predicted"
+        line = Text(f" - {words.settings(item.moves)}", "bold")
+        line.append(f"   ({known})", "green" if item.judgement.basis is Basis.COMPILED else "dim")
+        console.print(line)
+        _command(repeat_command(space, map_name, item.config), console)
+        if moves := moves_of(space, item.config):
+            sets = "".join(f" --set {quoted(name, value)}" for name, value in moves.items())
+            _command(f"gluonmap probe {shlex.quote(space.file)}{sets}", console)
+
+
+def _matters(told: Explanation, console: Console) -> None:
+    _head("Which knobs matter here", console)
+    if all(item.matters is None for item in told.matters):
+        reasons = {item.why for item in told.matters}
+        _say(f"not known: {reasons.pop() if len(reasons) == 1 else 'no knob was turned here'}", console, indent=1)
+        return
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(3):
+        table.add_column(overflow="fold")
+    ordered = sorted(told.matters, key=lambda item: (True, None, False).index(item.matters))
+    for item in ordered:
+        table.add_row(*_row(item, told.config))
+    console.print(table)
+
+
+def _row(item: Matter, config: Config) -> tuple[Text, Text, Text]:
+    word, colour = _MATTERS[item.matters]
+    name = words.visible(f" {item.knob}={words.label(config[item.knob])}")
+    return Text(name, "bold"), Text(word, colour), Text(words.visible(item.why))
+
+
+def _moved(moves: Config) -> str:
+    return words.settings(moves) if moves else "the baseline"
+
+
+def _head(text: str, console: Console) -> None:
+    console.print()
+    console.print(Text(text, "bold underline" if console.is_terminal else ""))
+
+
+def _say(text: str, console: Console, style: str = "", indent: int = 0) -> None:
+    console.print(Padding(Text(words.visible(text), style), (0, 0, 0, indent), expand=False))
+
+
+def _command(text: str, console: Console) -> None:
+    """Unbroken, so that it can be copied."""
+    console.print(Text(words.visible(f"     {text}"), "dim"), soft_wrap=True)
