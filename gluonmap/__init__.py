@@ -1,3 +1,43 @@
-"""gluonmap maps the real tunable space of a Gluon or Triton kernel, without a GPU."""
+"""gluonmap maps the real tunable space of a Gluon or Triton kernel, without a GPU.
+
+In a program: `load` reads a map, and `autotune`, `early_config_prune` and `SpaceMap.configs` hand it to Triton.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import os
+
+    from gluonmap.handoff import autotune, early_config_prune
+    from gluonmap.space import SpaceMap
 
 __version__ = "0.1.0"
+__all__ = ["SpaceMap", "__version__", "autotune", "early_config_prune", "load"]
+
+
+def load(path: str | os.PathLike[str]) -> SpaceMap:
+    """Return the map that `gluonmap probe` wrote.
+
+    Raises:
+        UsageError: the file is not there, is no map, or is of another schema.
+    """
+    from pathlib import Path
+
+    from gluonmap import codec
+
+    return codec.read_map(Path(path))
+
+
+def __getattr__(name: str) -> Any:
+    """What a program needs of the modules, imported when it is named: `import gluonmap` itself costs nothing."""
+    if name == "SpaceMap":
+        from gluonmap.space import SpaceMap
+
+        return SpaceMap
+    if name in ("autotune", "early_config_prune"):
+        from gluonmap import handoff
+
+        return getattr(handoff, name)
+    raise AttributeError(f"module 'gluonmap' has no attribute {name!r}")

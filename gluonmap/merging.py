@@ -19,6 +19,7 @@ import numpy.typing as npt
 from gluonmap.joint import Inertness, ValueClasses
 from gluonmap.model import Config, Value
 from gluonmap.reduce import MOST_CELLS, Factor, Rows, TooEntangled, relation_factor
+from gluonmap.relation import scope_of
 from gluonmap.terms import Relation
 
 Mask = npt.NDArray[np.bool_]
@@ -68,6 +69,7 @@ def merging_steps(
     rules = [rule for item in inertness if (rule := _rule(item))]
     rules += [Rule(c.knob, group, c.relation) for c in value_classes for group in c.classes if len(group) > 1]
     names, values = tuple(domains), tuple(domains.values())
+    rules = [rule for rule in rules if rule.condition is None or scope_of(rule.condition) <= set(names)]
     steps = []
     for column, name in enumerate(names):
         mine = [rule for rule in rules if rule.knob == name]

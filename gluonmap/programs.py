@@ -16,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gluonmap.joint import Inertness, ValueClasses, Verified
+from gluonmap.judge import domains_of
 from gluonmap.merging import Mask, Step, merging_steps, place_of, shape_of, table_over
 from gluonmap.model import Config, Value
 from gluonmap.reduce import Elimination, Factor, Rows, TooEntangled, relation_factor
-from gluonmap.relation import holds
+from gluonmap.relation import holds, scope_of
+from gluonmap.space import SpaceMap
 from gluonmap.spread import spread
 from gluonmap.terms import Relation
 
@@ -38,12 +40,23 @@ def reduced_space(
 ) -> ReducedSpace:
     """Return the configurations over `domains` that meet all `relations`, as programs: merged by the rules.
 
-    `baseline` has a value for every knob. A knob that no rule speaks of is taken to matter everywhere.
+    `baseline` has a value for every knob. A knob that no rule speaks of is taken to matter everywhere. A relation that
+    reads something else than these knobs says nothing of them: it is left out, and so is a rule with such a condition.
     """
     names, values = tuple(domains), tuple(tuple(domain) for domain in domains.values())
     start = tuple(place_of(domain, baseline[name]) or 0 for name, domain in zip(names, values, strict=True))
     steps = merging_steps(domains, baseline, inertness, value_classes)
-    return ReducedSpace(names, values, start, tuple(relations), steps)
+    known = tuple(relation for relation in relations if scope_of(relation) <= set(names))
+    return ReducedSpace(names, values, start, known, steps)
+
+
+def reduced_space_of(space: SpaceMap) -> ReducedSpace:
+    """Return the reduced space that a map's joint part describes; without one, nothing is ruled out or merged."""
+    domains = domains_of(space)
+    if space.joint is None:
+        return reduced_space(domains, space.baseline)
+    relations = [constraint.relation for constraint in space.joint.constraints]
+    return reduced_space(domains, space.baseline, relations, space.joint.inertness, space.joint.value_classes)
 
 
 def distinct(entries: Iterable[Verified]) -> list[Verified]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from gluonmap.joint import Joint
 from gluonmap.model import Config, Effect, KnobClass, KnobKind, Resources, Value
+
+if TYPE_CHECKING:
+    from triton import Config as TritonConfig
 
 MAP_SCHEMA = "gluonmap.map/1"
 
@@ -112,3 +117,9 @@ class SpaceMap(msgspec.Struct, frozen=True, kw_only=True):
     repeat: str = ""
     joint: Joint | None = None
     """All knobs together; None: only one at a time was asked for, or the baseline fails."""
+
+    def configs(self, limit: int | None = None) -> list[TritonConfig]:
+        """Return the verified configurations for `triton.autotune`, at most `limit`; see `gluonmap.handoff.configs`."""
+        from gluonmap import handoff
+
+        return handoff.configs(self, limit)

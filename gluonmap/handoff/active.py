@@ -1,0 +1,58 @@
+"""The map of the device that a launch goes to. gfx942 and gfx950 are two targets: one's map is never the other's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from gluonmap import codec
+from gluonmap.errors import UsageError
+from gluonmap.space import SpaceMap
+
+MapOrPath = SpaceMap | str | os.PathLike[str]
+
+
+class Maps:
+    """Maps of one kernel, read when the first launch needs one."""
+
+    def __init__(self, maps: MapOrPath | Sequence[MapOrPath]) -> None:
+        several = [maps] if isinstance(maps, SpaceMap | str | os.PathLike) else list(maps)
+        if not several:
+            raise UsageError("no map was given; gluonmap probe KERNEL.py --depth joint writes one for each target.")
+        # Made absolute at once: the working directory may be another one by the first launch.
+        self.given = [item if isinstance(item, SpaceMap) else Path(item).absolute() for item in several]
+
+    @cached_property
+    def all(self) -> list[SpaceMap]:
+        return [item if isinstance(item, SpaceMap) else codec.read_map(item) for item in self.given]
+
+    def active(self) -> SpaceMap:
+        """The map of the active target.
+
+        Raises:
+            UsageError: a map that cannot be read; none, or several, of this target.
+        """
+        target = active_target()
+        found = [space for space in self.all if space.target == target]
+        if len(found) == 1:
+            return found[0]
+        first, known = self.all[0], ", ".join(sorted(space.target for space in self.all))
+        if found:
+            raise UsageError(
+                f"{len(found)} maps of {first.kernel!r} are of {target} (given: {known}); give one of them."
+            )
+        raise UsageError(
+            f"no map of {first.kernel!r} is of {target}, the active target (given: {known}). Make one:  "
+            f"gluonmap probe {first.file} --kernel {first.kernel} --target {target} --depth joint"
+        )
+
+
+def active_target() -> str:
+    """Name of the target that Triton would launch on."""
+    from triton.runtime import driver
+
+    target = driver.active.get_current_target()
+    arch = str(target.arch).partition(":")[0]
+    return f"sm_{arch}" if target.backend == "cuda" else arch

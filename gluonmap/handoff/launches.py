@@ -1,0 +1,142 @@
+"""The verified configurations of a map as keywords of a launch: plain data, for whatever tunes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gluonmap import expression, targets
+from gluonmap.errors import UsageError
+from gluonmap.judge import domains_of
+from gluonmap.merging import place_of
+from gluonmap.model import Config, Effect, KnobKind, Outcome, Resources
+from gluonmap.programs import reduced_space_of
+from gluonmap.space import SpaceMap
+from gluonmap.spread import spread
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A configuration that was compiled and passed."""
+
+    config: Config
+    resources: Resources | None
+
+
+def launches(space: SpaceMap, limit: int | None = None) -> list[Config]:
+    """Return what a launch of each verified configuration is given, the baseline's first if it is among them.
+
+    In it are all knobs that the kernel or the compiler reads, whether or not they matter, in signature order; constexpr
+    parameters derived from knobs alone; and options that the map holds fixed. A knob of the host is not: two
+    configurations that differ in nothing else are one. Nor is what `dropped` names. With a `limit`: a choice that
+    keeps every value of every knob that matters as far as it goes, spread over the rest.
+
+    Raises:
+        UsageError: nothing passed, or nothing is left; a limit below 1.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError(f"a hand-off of at most {limit} configurations is none; give a limit of 1 or more.")
+    condemned = {repr(config) for config, _ in dropped(space)}
+    left: dict[str, tuple[Config, Config]] = {}
+    for entry in verified(space):
+        if repr(entry.config) not in condemned:
+            launch = _launch(space, entry.config)
+            left.setdefault(repr(launch), (entry.config, launch))
+    if not left:
+        raise UsageError(_nothing(space, len(condemned)))
+    kept = list(left.values())
+    if limit is not None and limit < len(kept):
+        kept = [kept[place] for place in _spread(space, [config for config, _ in kept], limit)]
+    return [launch for _, launch in kept]
+
+
+def verified(space: SpaceMap) -> list[Entry]:
+    """The programs that were compiled and passed; without a joint part, one for each that a single knob gives."""
+    if space.joint and space.joint.programs:
+        return [Entry({**space.baseline, **item.config}, item.resources) for item in space.joint.programs]
+    if space.outcome != Outcome.PASS:
+        return []
+    found = [Entry(space.baseline, space.resources)]
+    for name, knob in space.knobs.items():
+        first = {repr(value): group[0] for group in knob.equivalent for value in group}
+        first |= {repr(v): knob.baseline for group in knob.equivalent if knob.baseline in group for v in group}
+        found += [
+            Entry({**space.baseline, name: item.value}, item.resources)
+            for item in knob.values
+            if item.outcome == Outcome.PASS
+            and item.effect is not Effect.BASELINE
+            and repr(first.get(repr(item.value), item.value)) == repr(item.value)
+        ]
+    return found
+
+
+def dropped(space: SpaceMap) -> list[tuple[Config, str]]:
+    """The verified configurations that their resources condemn, each with the reason.
+
+    Not one work-group fits; or registers spill, while another choice of compiler options for the same constexpr
+    parameters and host knobs spills none.
+    """
+    entries = verified(space)
+    options = [name for name, knob in space.knobs.items() if knob.kind is KnobKind.OPTION]
+    sound: dict[str, Config] = {}
+    for entry in entries:
+        if entry.resources and entry.resources.spills == 0 and entry.resources.occupancy != 0:
+            sound.setdefault(_without(entry.config, options), entry.config)
+    found = []
+    for entry in entries:
+        used, twin = entry.resources, sound.get(_without(entry.config, options))
+        if used and used.occupancy == 0:
+            found.append((entry.config, "not one work-group fits: too many registers or too much shared memory"))
+        elif used and used.spills and twin:
+            moved = ", ".join(f"{n}={twin[n]}" for n in options if repr(twin[n]) != repr(entry.config[n]))
+            found.append((entry.config, f"{used.spills} registers spill, and none with {moved}"))
+    return found
+
+
+def options_of(target: str) -> frozenset[str]:
+    """Names of compiler options, as far as targets know them."""
+    return frozenset((*targets.LAUNCH_OPTIONS, *targets.find(target).option_domains, *targets.NOT_KNOBS))
+
+
+def _without(config: Config, names: list[str]) -> str:
+    return repr({name: value for name, value in config.items() if name not in names})
+
+
+def _launch(space: SpaceMap, config: Config) -> Config:
+    """The keywords of one configuration."""
+    options = options_of(space.target)
+    knobs = {n: v for n, v in config.items() if n not in space.knobs or space.knobs[n].kind is not KnobKind.HOST}
+    fixed = {n: v for n, v in space.recipe.fixed.items() if n in options}
+    # A map lists derived constexpr parameters among its fixed ones; other derived names are for host code alone.
+    derived = {n: v for n, v in _derived(space, config).items() if n in space.fixed or n in options}
+    return {**knobs, **derived, **fixed}
+
+
+def _derived(space: SpaceMap, config: Config) -> Config:
+    """What host code computes from knobs alone."""
+    values: Config = dict(config)
+    waiting = {n: text for n, text in space.recipe.derive.items() if n not in space.specialisation}
+    while ready := [n for n, text in waiting.items() if expression.names_in(text) <= values.keys()]:
+        for name in ready:
+            value = expression.evaluate(waiting.pop(name), values)
+            if not isinstance(value, tuple):
+                values[name] = value
+    return {n: v for n, v in values.items() if n not in config}
+
+
+def _spread(space: SpaceMap, configs: list[Config], limit: int) -> list[int]:
+    """Places of a choice; knobs that do not matter do not count as different."""
+    reduced = reduced_space_of(space)
+    domains = domains_of(space)
+    forms = [reduced.canonical(config) for config in configs]
+    rows = [[place_of(domain, form[name]) or 0 for name, domain in domains.items()] for form in forms]
+    return spread(np.array(rows, np.int16), list(domains.values()), limit)
+
+
+def _nothing(space: SpaceMap, condemned: int) -> str:
+    why = f"all {condemned} that passed do not fit the device" if condemned else "none passed"
+    return (
+        f"the map of {space.kernel!r} on {space.target} has no configuration to hand over: {why}. Start from one that "
+        f"compiles:  gluonmap probe {space.file} --target {space.target} --set NAME=VALUE"
+    )

@@ -1,0 +1,206 @@
+"""An existing list of configurations, cut down to those that the active target's map vouches for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from gluonmap.dtypes import DTYPES, POINTER
+from gluonmap.errors import UsageError
+from gluonmap.handoff.active import MapOrPath, Maps
+from gluonmap.handoff.conversion import configs as own_configs
+from gluonmap.handoff.conversion import default_options, warn_of_another_triton
+from gluonmap.handoff.launches import options_of
+from gluonmap.handoff.spelled import object_of
+from gluonmap.judge import Feasibility, Judge, domains_of, moves_of
+from gluonmap.model import Config, KnobKind, Value
+from gluonmap.programs import reduced_space_of
+from gluonmap.space import SpaceMap
+from gluonmap.targets import LAUNCH_OPTIONS
+
+if TYPE_CHECKING:
+    import triton
+
+    Prune = Callable[..., list[triton.Config]]
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+def early_config_prune(maps: MapOrPath | Sequence[MapOrPath], *, unknown: Literal["drop", "keep"] = "drop") -> Prune:
+    """Return a function for `triton.autotune(…, prune_configs_by={"early_config_prune": …})`.
+
+    Of a list it keeps, in order, those that the map of the active target says will pass: not those that break a
+    constraint or failed, nor a later one that is predicted to be the program of an earlier one. Of what the map cannot
+    tell (a value that it never tried, several moves without a joint part) `unknown` decides. It never returns
+    an empty list: the map's own configurations take its place, with a warning. Arguments of other types than the
+    map's are warned of, and the list is left as it is.
+
+    Raises (on the first launch):
+        UsageError: no map of the active target; a map that cannot be read.
+    """
+    if unknown not in ("drop", "keep"):
+        raise UsageError(f"unknown={unknown!r}: what the map cannot tell is dropped ('drop') or kept ('keep').")
+    given, pruners = Maps(maps), dict[str, _Pruner]()
+
+    def prune(configs: list[triton.Config], named_args: Mapping[str, Any], **kwargs: Any) -> list[triton.Config]:
+        space = given.active()
+        if space.target not in pruners:
+            warn_of_another_triton(space)
+            pruners[space.target] = _Pruner(space, unknown == "keep")
+        return pruners[space.target].prune(configs, {**(named_args or {}), **kwargs})
+
+    return prune
+
+
+class _Pruner:
+    """Prunes by one map."""
+
+    def __init__(self, space: SpaceMap, keep_unknown: bool) -> None:
+        self.space, self.keep_unknown = space, keep_unknown
+        self.judge, self.reduced = Judge(space), reduced_space_of(space)
+        self.domains, self.options = domains_of(space), options_of(space.target)
+        self.warned: set[str] = set()
+
+    @cached_property
+    def unsaid(self) -> dict[str, Any]:
+        """What options and fixed parameters are where nobody sets them."""
+        return default_options(self.space.target) | self.space.recipe.fixed
+
+    def prune(self, configs: list[triton.Config], given: Mapping[str, Any]) -> list[triton.Config]:
+        if why := contradiction(self.space, given, self.options):
+            self._warn(
+                f"{why}: the map of {self.space.kernel!r} says nothing of this launch, so all configurations stay"
+            )
+            return configs
+        kept: dict[object, triton.Config] = {}
+        for config in configs:
+            full = self._complete(config, given)
+            match self.judge(full).verdict if self._as_mapped(config) else Feasibility.UNKNOWN:
+                case Feasibility.FEASIBLE:
+                    kept.setdefault(self._program(config, full), config)
+                case Feasibility.UNKNOWN if self.keep_unknown:
+                    kept.setdefault(self._program(config, full), config)
+                case Feasibility.UNKNOWN | Feasibility.INFEASIBLE:
+                    continue
+        return list(kept.values()) or self._instead(configs, given)
+
+    def _complete(self, config: triton.Config, given: Mapping[str, Any]) -> Config:
+        """A value for every knob: the configuration's, the call's, the compiler's default, the baseline's."""
+        set_here = {**given, **_own(config)}
+        found: Config = {}
+        for name, baseline in self.space.baseline.items():
+            knob = self.space.knobs.get(name)
+            value = set_here.get(name, ...)
+            if value is ... and knob is not None and knob.kind is KnobKind.OPTION:
+                value = self.unsaid.get(name, baseline)
+            found[name] = baseline if value is ... else self._plain(name, value)
+        return found
+
+    def _plain(self, name: str, value: Any) -> Value:
+        """The value as the map writes it."""
+        value = getattr(value, "value", value) if type(value).__name__ == "constexpr" else value
+        if type(value) in _PLAIN:
+            return value  # type: ignore[no-any-return]
+        for spelled in self.domains[name]:
+            if isinstance(spelled, str) and _equal(spelled, value):
+                return spelled
+        return repr(value)
+
+    def _as_mapped(self, config: triton.Config) -> bool:
+        """Whether all that it sets beside the knobs is as the map had it."""
+        return all(
+            repr(value) == repr(self.unsaid[name])
+            for name, value in _own(config).items()
+            if name not in self.space.baseline and name in self.unsaid
+        )
+
+    def _program(self, config: triton.Config, full: Config) -> object:
+        """Equal for two configurations that are predicted to be one program and launch."""
+        others = {n: repr(v) for n, v in config.kwargs.items() if n not in self.space.baseline}
+        return repr(self._form(full)), tuple(sorted(others.items())), id(config.pre_hook)
+
+    def _form(self, full: Config) -> Config:
+        if self.space.joint:
+            return self.reduced.canonical(full)
+        moves = moves_of(self.space, full)
+        if len(moves) != 1:
+            return full
+        ((name, value),) = moves.items()
+        groups = self.space.knobs[name].equivalent if name in self.space.knobs else ()
+        group = next((group for group in groups if value in group), (value,))
+        return {**full, name: self.space.baseline[name] if self.space.baseline[name] in group else group[0]}
+
+    def _instead(self, configs: list[triton.Config], given: Mapping[str, Any]) -> list[triton.Config]:
+        """The map's own, without what the call sets itself: Triton takes no keyword twice."""
+        found: list[triton.Config] = []
+        for config in own_configs(self.space, names=None):
+            same = all(repr(self._plain(n, given[n])) == repr(v) for n, v in config.kwargs.items() if n in given)
+            config.kwargs = {n: v for n, v in config.kwargs.items() if n not in given}
+            found += [config] if same else []
+        if not found:
+            self._warn(
+                f"the map vouches for none of {len(configs)} configurations, nor for any with what the call sets"
+            )
+            return configs
+        self._warn(
+            f"the map of {self.space.kernel!r} on {self.space.target} vouches for none of {len(configs)} "
+            "configurations; its own verified ones take their place"
+        )
+        return found[: max(1, len(configs))]
+
+    def _warn(self, text: str) -> None:
+        if text not in self.warned:
+            self.warned.add(text)
+            warnings.warn(f"gluonmap: {text}", stacklevel=4)
+
+
+def contradiction(space: SpaceMap, given: Mapping[str, Any], options: frozenset[str]) -> str:
+    """What of a call is not what the map was made for, in words: types of arguments, fixed parameters; "" if nothing.
+
+    Only types: sizes and alignments may differ, and then programs may, too.
+    """
+    for name, known in space.specialisation.items():
+        if name in given and (said := _type_of(given[name])) and not _of_type(said, known):
+            return f"{name} is {said} and not {known}"
+    for name, value in space.recipe.fixed.items():
+        if name in given and name not in options and type(given[name]) in _PLAIN and given[name] != value:
+            return f"{name} is {given[name]!r} and not {value!r}"
+    return ""
+
+
+def _type_of(value: Any) -> str:
+    """ "*bf16", "int", "float", "None"; empty where it cannot be told."""
+    if value is None:
+        return "None"
+    if isinstance(value, bool | int | float):
+        return "float" if isinstance(value, float) else "int"
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or not hasattr(value, "data_ptr"):
+        return ""
+    text = str(dtype).rpartition(".")[2]
+    return next((f"*{short}" for short, (name, _) in DTYPES.items() if text in (short, name)), "")
+
+
+def _of_type(said: str, known: str) -> bool:
+    pointer = POINTER.match(known)
+    if pointer:
+        short = next((s for s, (name, _) in DTYPES.items() if pointer["dtype"] in (s, name)), "")
+        return said == f"*{short}"
+    if known.startswith("tensordesc"):
+        return said != "None"
+    return {"None": known == "None", "float": known.startswith("fp"), "int": known[:1] in "iu"}.get(said, False)
+
+
+def _own(config: triton.Config) -> dict[str, Any]:
+    """What a configuration sets. An option of the launch that is None is left to the compiler."""
+    options = {name: getattr(config, name, None) for name in LAUNCH_OPTIONS}
+    return {**config.kwargs, **{name: value for name, value in options.items() if value is not None}}
+
+
+def _equal(spelled: str, value: Any) -> bool:
+    try:
+        return bool(object_of(spelled, {}) == value)
+    except UsageError:
+        return False

@@ -1,0 +1,60 @@
+"""Values that a map can only spell, "py:gl.float16", as the objects that a kernel takes. Nothing is run as Python."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from gluonmap.errors import UsageError
+from gluonmap.model import Value
+
+PREFIX = "py:"
+
+
+def object_of(value: Value, names: Mapping[str, Any]) -> Any:
+    """Return the value as a kernel takes it. A text that begins with "py:" may name things, list them, and make
+    layouts and floats.
+
+    `names`: what it may name besides triton, tl, gl and Gluon's layouts: the globals of the kernel's module.
+
+    Raises:
+        UsageError: it does anything else, or names what is not there.
+    """
+    if not isinstance(value, str) or not value.startswith(PREFIX):
+        return value
+    try:
+        return _made(ast.parse(value[len(PREFIX) :].strip(), mode="eval").body, {**_known(), **names})
+    except (ValueError, SyntaxError, LookupError, AttributeError, TypeError) as error:
+        raise UsageError(
+            f"the map's value {value!r} cannot be made here: {type(error).__name__}: {error}. "
+            "@gluonmap.autotune makes what the kernel's own module names."
+        ) from error
+
+
+def _known() -> dict[str, Any]:
+    import triton
+    from triton import language as tl
+    from triton.experimental.gluon import language as gl
+
+    layouts = {name: getattr(gl, name) for name in dir(gl) if name.endswith("Layout")}
+    return {"triton": triton, "tl": tl, "gl": gl, "float": float, **layouts}
+
+
+def _made(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Name(id=name):
+            return names[name]
+        case ast.Attribute(value=owner, attr=name):
+            return getattr(_made(owner, names), name)
+        case ast.List(elts=parts):
+            return [_made(part, names) for part in parts]
+        case ast.Tuple(elts=parts):
+            return tuple(_made(part, names) for part in parts)
+        case ast.Call(func=function, args=args, keywords=keywords) if all(k.arg for k in keywords):
+            make = _made(function, names)
+            # A map may come from anywhere, and through modules one can name everything: so only these are called.
+            if make is not float and not (isinstance(make, type) and make.__name__.endswith("Layout")):
+                raise ValueError(f"{ast.unparse(function)} is no layout")
+            return make(*(_made(a, names) for a in args), **{str(k.arg): _made(k.value, names) for k in keywords})
+    return ast.literal_eval(node)
