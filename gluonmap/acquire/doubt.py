@@ -9,7 +9,7 @@ import numpy as np
 
 from gluonmap.acquire.atoms import Atom, Part, any_fails
 from gluonmap.acquire.evidence import Evidence
-from gluonmap.acquire.fit import ATOM_BITS, EPSILON, MOST_CONDITIONAL_FORMS, Problem, bounds, outside, threshold
+from gluonmap.acquire.fit import ATOM_BITS, EPSILON, Problem, all_outside, threshold
 from gluonmap.acquire.space import Mask, Numbers, Rows
 
 OPEN_BITS = 9.0
@@ -88,11 +88,12 @@ def alternatives(problem: Problem, atom: Atom, owned: Mask) -> list[Alternative]
 
 def _forms(problem: Problem, owned: Mask, atom: Atom) -> list[Alternative]:
     evidence = problem.evidence
-    values = evidence.values[:, problem.positive[owned]]
-    low, high = problem.bounds
+    short = int(np.searchsorted(evidence.forms.bits, atom.bits + OPEN_BITS - ATOM_BITS + 1, "right"))
+    values = evidence.values[:short, problem.positive[owned]]
+    low, high = problem.bounds[0][:short], problem.bounds[1][:short]
     found = []
-    for kind, covers in enumerate(problem.form_covers):
-        for index in np.flatnonzero(covers[:, owned].all(1)):
+    for kind, covers in enumerate(all_outside(values, low, high)):
+        for index in np.flatnonzero(covers):
             passing = float(low[index] if kind == 1 else high[index])
             failing = float(values[index].max() if kind == 1 else values[index].min())
             bits = float(evidence.forms.bits[index]) + ATOM_BITS - (1.0 if kind == 2 else 0.0)
@@ -115,14 +116,13 @@ def _pairs(problem: Problem, owned: Mask, most_bits: float) -> list[Alternative]
     bits = evidence.predicates.bits[partial[holds]]
     if len(holds) < 2 or np.sort(bits)[:2].sum() + ATOM_BITS + 1 > most_bits:
         return []
-    keep = holds[bits + bits.min() + ATOM_BITS + 1 <= most_bits]
-    free = problem.pairs_free[np.ix_(keep, keep)]
-    first, second = np.nonzero(free)
-    length = evidence.predicates.bits[partial[keep]]
+    keep = partial[holds[bits + bits.min() + ATOM_BITS + 1 <= most_bits]]
+    first, second = np.nonzero(problem.apart(keep))
+    length = evidence.predicates.bits[keep]
     total = length[first] + length[second] + ATOM_BITS + 1
     order = np.argsort(total, kind="stable")[:MOST_ALTERNATIVES]
     return [
-        Alternative(float(total[k]), predicates=(int(partial[keep[first[k]]]), int(partial[keep[second[k]]])))
+        Alternative(float(total[k]), predicates=(int(keep[first[k]]), int(keep[second[k]])))
         for k in order
         if total[k] <= most_bits
     ]
@@ -130,16 +130,16 @@ def _pairs(problem: Problem, owned: Mask, most_bits: float) -> list[Alternative]
 
 def _conditionals(problem: Problem, owned: Mask) -> list[Alternative]:
     evidence = problem.evidence
-    usable = np.flatnonzero(evidence.forms.simple)[:MOST_CONDITIONAL_FORMS]
+    usable = evidence.forms.conditional
     places = problem.positive[owned]
-    values, past = evidence.values[np.ix_(usable, places)], evidence.values[np.ix_(usable, problem.negative)]
+    values = evidence.values[np.ix_(usable, places)]
     literals = np.flatnonzero(evidence.predicates.literal & ~problem.free)
     found = []
     for literal in literals[evidence.truth[np.ix_(literals, places)].all(1)]:
-        low, high = bounds(past[:, evidence.truth[literal, problem.negative]])
+        low, high = problem.past.under(int(literal))
         base = float(evidence.predicates.bits[literal]) + ATOM_BITS + 1
-        for kind, covers in enumerate(outside(values, low, high)):
-            for place in np.flatnonzero(covers.all(1)):
+        for kind, covers in enumerate(all_outside(values, low, high)):
+            for place in np.flatnonzero(covers):
                 passing = float(low[place] if kind == 1 else high[place])
                 failing = float(values[place].max() if kind == 1 else values[place].min())
                 index = int(usable[place])

@@ -21,9 +21,50 @@ ATOM_BITS = 2.0
 """What every further atom costs."""
 WORTH_LOOKING_FURTHER = 0.15
 """Failures explained per bit below which conditional and longer forms are searched too."""
-MOST_CONDITIONAL_FORMS = 2_500
 
 Floats = npt.NDArray[np.float32]
+
+
+class Past:
+    """What got past a reason, summed up as it grows: bounds of the forms, and the predicates that hold for some."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._places = np.zeros(0, np.int64)
+        self._reset()
+
+    def _reset(self) -> None:
+        forms = len(self._evidence.forms)
+        self.bounds = np.full(forms, np.inf), np.full(forms, -np.inf)
+        self.held = np.zeros(len(self._evidence.predicates), bool)
+        self._under: dict[int, tuple[int, Numbers, Numbers]] = {}
+
+    def update(self, negative: Indices) -> None:
+        """Take in places, those of the last time first; where they are others, begin anew."""
+        count = len(self._places)
+        if not np.array_equal(negative[:count], self._places):
+            self._reset()
+            count = 0
+        added, self._places = negative[count:], negative
+        if len(added):
+            self.bounds = _wider(self.bounds, self._evidence.values[:, added])
+            self.held |= self._evidence.truth[:, added].any(1)
+
+    def under(self, literal: int) -> tuple[Numbers, Numbers]:
+        """Bounds of the conditional forms among what got past and meets a literal."""
+        usable = self._evidence.forms.conditional
+        nothing = np.full(len(usable), np.inf)
+        count, low, high = self._under.get(literal, (0, nothing, -nothing))
+        added = self._places[count:]
+        added = added[self._evidence.truth[literal, added]]
+        if len(added):
+            low, high = _wider((low, high), self._evidence.values[np.ix_(usable, added)])
+        self._under[literal] = len(self._places), low, high
+        return low, high
+
+
+def _wider(known: tuple[Numbers, Numbers], values: Numbers) -> tuple[Numbers, Numbers]:
+    return np.minimum(known[0], values.min(1)), np.maximum(known[1], values.max(1))
 
 
 @dataclass
@@ -42,26 +83,22 @@ class Problem:
     evidence: Evidence
     positive: Indices
     negative: Indices
-    noise: np.random.Generator | None = None
-    """Makes all costs a little wrong: another member of the committee."""
+    past: Past
     tight: bool = False
     """Thresholds lie next to the failures instead of next to the passes."""
     offers: Sequence[Atom] = ()
     """Atoms that come from elsewhere: read from the source, or learned for another reason."""
 
-    def jitter(self, bits: Numbers) -> Numbers:
-        return bits if self.noise is None else bits * np.exp(0.35 * self.noise.standard_normal(len(bits)))
-
     # ---- single forms ----------------------------------------------------------------------------------------------
 
     @cached_property
     def form_bits(self) -> Numbers:
-        return self.jitter(self.evidence.forms.bits + ATOM_BITS)
+        return self.evidence.forms.bits + ATOM_BITS
 
-    @cached_property
+    @property
     def bounds(self) -> tuple[Numbers, Numbers]:
         """The least and the greatest value of each form among what got past."""
-        return bounds(self.evidence.values[:, self.negative])
+        return self.past.bounds
 
     @cached_property
     def form_covers(self) -> tuple[Mask, Mask, Mask]:
@@ -72,14 +109,12 @@ class Problem:
 
     @cached_property
     def predicate_bits(self) -> Numbers:
-        return self.jitter(self.evidence.predicates.bits + ATOM_BITS)
+        return self.evidence.predicates.bits + ATOM_BITS
 
-    @cached_property
+    @property
     def free(self) -> Mask:
         """Predicates that hold for nothing that got past."""
-        past: Mask = self.evidence.truth[:, self.negative]
-        found: Mask = np.logical_not(np.logical_or.reduce(past, 1))
-        return found
+        return ~self.past.held
 
     @cached_property
     def partial(self) -> Indices:
@@ -89,7 +124,11 @@ class Problem:
     @cached_property
     def pairs_free(self) -> Mask:
         """Pairs of partial predicates that never hold together for what got past."""
-        truth = self.evidence.truth[np.ix_(self.partial, self.negative)].astype(np.float32)
+        return self.apart(self.partial)
+
+    def apart(self, chosen: Indices) -> Mask:
+        """Pairs of the chosen predicates (above the diagonal) that never hold together for what got past."""
+        truth = self.evidence.truth[np.ix_(chosen, self.negative)].astype(np.float32)
         together: Floats = truth @ truth.T
         apart: Mask = np.less(together, 0.5)
         return np.triu(apart, 1)
@@ -113,10 +152,25 @@ def bounds(values: Numbers) -> tuple[Numbers, Numbers]:
 
 def outside(values: Numbers, low: Numbers, high: Numbers) -> tuple[Mask, Mask, Mask]:
     """Values above `high`, below `low`, and beside the one value that both are; by row."""
-    with np.errstate(invalid="ignore"):
-        one = np.isfinite(high) & (high - low < EPSILON)
-        beside = (np.abs(values - high[:, None]) > EPSILON) & one[:, None]
+    beside = np.zeros(values.shape, bool)
+    one = _single(low, high)
+    beside[one] = np.abs(values[one] - high[one][:, None]) > EPSILON
     return values > high[:, None] + EPSILON, values < low[:, None] - EPSILON, beside
+
+
+def all_outside(values: Numbers, low: Numbers, high: Numbers) -> tuple[Mask, Mask, Mask]:
+    """As `outside`: whether all values of a row lie there."""
+    least, greatest = values.min(1), values.max(1)
+    beside = np.zeros(len(values), bool)
+    one = _single(low, high)
+    beside[one] = (np.abs(values[one] - high[one][:, None]) > EPSILON).all(1)
+    return least > high + EPSILON, greatest < low - EPSILON, beside
+
+
+def _single(low: Numbers, high: Numbers) -> Indices:
+    """Rows where one value got past."""
+    found = np.flatnonzero(np.isfinite(high))
+    return found[high[found] - low[found] < EPSILON]
 
 
 def cover(problem: Problem) -> list[Atom]:
@@ -231,15 +285,15 @@ def _pair(problem: Problem, left: Mask) -> Choice | None:
 def _conditional(problem: Problem, left: Mask) -> Choice | None:
     """The best "where this literal holds, this form is out of bounds"."""
     evidence = problem.evidence
-    usable = np.flatnonzero(evidence.forms.simple)[:MOST_CONDITIONAL_FORMS]
-    values, past = evidence.values[np.ix_(usable, problem.positive)], evidence.values[np.ix_(usable, problem.negative)]
+    usable = evidence.forms.conditional
+    values = evidence.values[np.ix_(usable, problem.positive)]
     bits = problem.form_bits[usable]
     best: tuple[float, int, int, int, Mask] | None = None
     for literal in np.flatnonzero(evidence.predicates.literal & ~problem.free):
         here = evidence.truth[literal, problem.positive] & left
         if here.sum() < 2:
             continue
-        low, high = bounds(past[:, evidence.truth[literal, problem.negative]])
+        low, high = problem.past.under(int(literal))
         for kind, covers in enumerate(outside(values, low, high)):
             scores = (covers @ here.astype(np.float32)) / (
                 bits + problem.predicate_bits[literal] - (2 if kind == 2 else 1)

@@ -12,10 +12,29 @@ import numpy.typing as npt
 from gluonmap.acquire.space import Axis, Mask, Numbers, Rows, Space
 from gluonmap.model import Value
 from gluonmap.relation import Unit, arithmetic_bits
-from gluonmap.terms import Bound, Compare, Knob, Max, Member, Min, Number, Op, Product, Relation, Remainder, Sum, Term
+from gluonmap.terms import (
+    Bound,
+    Compare,
+    Knob,
+    Max,
+    Member,
+    Min,
+    Number,
+    Op,
+    Product,
+    Relation,
+    Remainder,
+    Sum,
+    Term,
+    View,
+)
 
 MOST_FORMS = 24_000
 """Forms kept, the most natural first: a form's values over 300 rows are 2.4 kB."""
+
+MOST_CONDITIONAL = 2_500
+MOST_AXES = {4: 12, 5: 7}
+"""Products of so many axes are made where there are not more axes than this."""
 
 INFINITE = 25.0
 """Logarithms beyond this come from a knob that is 0."""
@@ -50,10 +69,14 @@ class Forms:
         self.space = space
         self.axes = space.axes()
         self._plain = [i for i, axis in enumerate(self.axes) if axis.column not in {a.column for a in self.axes[:i]}]
+        main = [i for i, axis in enumerate(self.axes) if axis.term.view in (View.PLAIN, View.BYTES) and not axis.zero]
+        self._main = frozenset(main)
+        """Axes that long forms are made of: numbers as they are, none of them 0."""
         found = sorted(self._all(), key=lambda form: form.bits)
         self.forms = found[:MOST_FORMS]
         self.bits = np.array([form.bits for form in self.forms])
-        self.simple = np.array([len(form.axes()) <= 4 for form in self.forms])
+        simple = np.array([len(form.axes()) <= 4 for form in self.forms], bool)
+        self.conditional = np.flatnonzero(simple)[:MOST_CONDITIONAL]
         """Forms that may also stand under a condition."""
         self._groups = self._grouped()
 
@@ -155,6 +178,14 @@ class Forms:
         choose = math.log2(math.comb(max(2, len(self.axes)), min(len(used), len(self.axes)))) if used else 0
         return Form(kind, scale, parts, bits + extra + views + choose)
 
+    def _may_join(self, axes: tuple[int, ...]) -> bool:
+        """Whether so many axes make a product that is worth having."""
+        others = [self.axes[axis] for axis in axes if axis not in self._main]
+        if len(axes) <= 3 or not others:
+            return True
+        plain = all(axis.term.view in (View.PLAIN, View.BYTES) for axis in others)
+        return len(axes) == 4 and plain and len(self.axes) <= MOST_AXES[4]
+
     def _distinct(self, axes: tuple[int, ...]) -> bool:
         one_zero = sum(self.axes[axis].zero for axis in axes) <= 1
         return one_zero and len({self.axes[axis].column for axis in axes}) == len(axes)
@@ -175,10 +206,10 @@ class Forms:
         ]
         base = {2: 5.0, 3: 6.0, 4: 7.5, 5: 10.5}
         for count in (2, 3, 4, 5):
-            if (count == 4 and len(self.axes) > 12) or (count == 5 and len(self.axes) > 7):
+            if len(self._main) > MOST_AXES.get(count, len(self._main)):
                 continue
             for axes in itertools.combinations(range(len(self.axes)), count):
-                if not self._distinct(axes):
+                if not self._distinct(axes) or not self._may_join(axes):
                     continue
                 for signs in itertools.product((1, -1), repeat=count - 1):
                     powers = ((axes[0], 1), *zip(axes[1:], signs, strict=True))
@@ -189,8 +220,8 @@ class Forms:
         return found
 
     def _factors(self, without: tuple[int, ...], most: int) -> list[Powers]:
-        """Nothing, one axis up or down, or two axes (at most one of them down)."""
-        rest = [axis for axis in range(len(self.axes)) if self._distinct((*without, axis))]
+        """Nothing, one axis up or down, two axes (at most one of them down), or three up."""
+        rest = [axis for axis in sorted(self._main) if self._distinct((*without, axis))]
         found: list[Powers] = [()]
         if most >= 1:
             found += [((axis, sign),) for axis in rest for sign in (1, -1)]
@@ -204,7 +235,7 @@ class Forms:
 
     def _scaled_sums(self) -> list[Form]:
         """(a + b) * c / d."""
-        tiles = [i for i, axis in enumerate(self.axes) if axis.unit is not Unit.FLAG]
+        tiles = [i for i in sorted(self._main) if self.axes[i].unit is not Unit.FLAG]
         most = 3 if len(tiles) <= 7 else 2 if len(tiles) <= 10 else 1
         return [
             self._priced("sum", scale, (((i, 1),), ((j, 1),)), 6.5 + len(scale) * 0.5)

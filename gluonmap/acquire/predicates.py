@@ -49,7 +49,8 @@ class Predicates:
         """Truth of all predicates (one a row) on configurations (one a column)."""
         result = np.zeros((len(self.items), len(rows)), bool)
         for columns, indices in self._groups.items():
-            result[indices] = np.stack([table[tuple(rows[:, c] for c in columns)] for table in self._tables[columns]])
+            table = np.moveaxis(self._tables[columns], 0, -1)
+            result[indices] = table[tuple(rows[:, column] for column in columns)].T
         return result
 
     def truth_of(self, index: int, rows: Rows) -> Mask:

@@ -11,7 +11,7 @@ from gluonmap import budget
 from gluonmap.acquire.atoms import Atom, Stated, any_fails
 from gluonmap.acquire.doubt import Alternative, Pool, alternatives, merged, slot_probability
 from gluonmap.acquire.evidence import PASSED, Evidence
-from gluonmap.acquire.fit import Problem, cover
+from gluonmap.acquire.fit import Past, Problem, cover
 from gluonmap.acquire.space import Mask, Numbers, Rows, Space
 from gluonmap.reduce import TooEntangled, relation_factor
 from gluonmap.relation import value_of
@@ -42,7 +42,8 @@ class Model:
         self.formula: budget.Formula | None = None
         self.limit: int | None = None
         self._tried_bytes = 0
-        self._slots: dict[tuple[int, Atom], tuple[int, list[Alternative]]] = {}
+        self._past: dict[int, Past] = {}
+        self._slots: dict[tuple[int, Atom], tuple[bytes, list[Alternative]]] = {}
 
     def atoms(self) -> list[Atom]:
         """All atoms, each once."""
@@ -65,8 +66,10 @@ class Model:
         for other, atoms in self.by_reason.items():
             if other != reason and other != self.evidence.budget:
                 offers += [Atom(a.parts, SHARED_BITS) for a in atoms if a not in offers]
-        evidence = self.evidence
-        return Problem(evidence, evidence.positives(reason), evidence.negatives(reason), offers=tuple(offers))
+        evidence, negative = self.evidence, self.evidence.negatives(reason)
+        past = self._past.setdefault(reason, Past(evidence))
+        past.update(negative)
+        return Problem(evidence, evidence.positives(reason), negative, past, offers=tuple(offers))
 
     def refit(self) -> None:
         """Fit again what the evidence contradicts."""
@@ -117,14 +120,15 @@ class Model:
     # ---- shared memory ---------------------------------------------------------------------------------------------
 
     def _fit_budget(self) -> None:
-        """Fit the bytes again once the formula fails, or five more data are there for one that was not found."""
+        """Fit the bytes again once the formula fails, or many more data are there for one that was not found."""
         if self.evidence.budget is None:
             return
         rows, needed = self.evidence.shared_bytes()
         before = (self.formula, self.limit)
         if self.formula is not None and not self._meets(self.formula, rows, needed):
             self.formula, self._tried_bytes = None, 0
-        if self.formula is None and len(rows) >= max(budget.FEWEST_DATA, 1.5 * self._tried_bytes):
+        growth = 1.5 if self._tried_bytes < budget.ENOUGH_DATA else 2.5
+        if self.formula is None and len(rows) >= max(budget.FEWEST_DATA, growth * self._tried_bytes):
             self._tried_bytes = len(rows)
             space = self.evidence.space
             domains = dict(zip(space.names, space.domains, strict=True))
@@ -157,17 +161,16 @@ class Model:
         for atom in (rule.atom for rule in self.read):
             passes *= 1 - 0.9 * atom.fails(pool.rows)
         for reason, atoms in self.by_reason.items():
-            problem: Problem | None = None
+            problem = self.problem(reason)
             for atom in atoms:
                 if isinstance(atom.parts[0], Stated):
                     passes *= ~atom.fails(pool.rows)
                     continue
-                key = (reason, atom)
-                known = self._slots.get(key)
-                if known is None or known[0] != len(self.evidence):
-                    problem = problem or self.problem(reason)
-                    known = (len(self.evidence), alternatives(problem, atom, self._owned(problem, atoms, atom)))
-                    self._slots[key] = known
+                owned = self._owned(problem, atoms, atom)
+                stamp = problem.positive[owned].tobytes() + problem.negative.tobytes()
+                known = self._slots.get((reason, atom))
+                if known is None or known[0] != stamp:
+                    known = self._slots[reason, atom] = (stamp, alternatives(problem, atom, owned))
                 passes *= 1 - slot_probability(pool, known[1])
         return 1 - passes
 
