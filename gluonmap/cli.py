@@ -17,6 +17,7 @@ from gluonmap import __version__
 from gluonmap.become import become
 from gluonmap.commands.explain import explain
 from gluonmap.commands.predict import predict
+from gluonmap.commands.space import space
 from gluonmap.options import bytes_of, pair, value_of, values_of
 
 if TYPE_CHECKING:
@@ -328,6 +329,7 @@ def targets(as_json: bool) -> None:
 
 cli.add_command(explain)
 cli.add_command(predict)
+cli.add_command(space)
 
 
 def _print_json(maps: list[SpaceMap]) -> None:

@@ -6,7 +6,7 @@ What the rules of `merging` leave apart, equal digests merge in the end (`distin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -142,6 +142,31 @@ class ReducedSpace:
         forms, members = self._pool(limit, np.random.default_rng(seed), known)
         return [self._config(members[place]) for place in spread(forms, self.domains, limit)]
 
+    def sample(self, count: int, *, seed: int = 0) -> list[Config]:
+        """Independent uniform draws of feasible configurations; empty where none is.
+
+        Raises:
+            TooEntangled: they cannot be counted, and so not drawn evenly.
+        """
+        return [self._config(row) for row in self._countable.sample(count, np.random.default_rng(seed))]
+
+    def listed(self) -> Iterator[Config]:
+        """All feasible configurations, first knob slowest; no more than a million are held at once.
+
+        Raises:
+            TooEntangled: they cannot be counted.
+        """
+        return self._listed(0, self._countable, self._factors or ())
+
+    def _listed(self, column: int, whole: Elimination, factors: Sequence[Factor]) -> Iterator[Config]:
+        if whole.count <= MOST_ROWS:
+            yield from (self._config(row) for row in whole.rows())
+            return
+        for place in range(len(self.domains[column])):
+            fewer = [*factors, self._only(column, place)]
+            if part := self._eliminated(fewer):  # one knob less to sum: never more entangled than the whole
+                yield from self._listed(column + 1, part, fewer)
+
     # -- the feasible set and its image ----------------------------------------------------------------------------
 
     @cached_property
@@ -163,6 +188,14 @@ class ReducedSpace:
     @cached_property
     def _feasible(self) -> Elimination | None:
         return None if self._factors is None else self._eliminated(self._factors)
+
+    @property
+    def _countable(self) -> Elimination:
+        if self._feasible is None:
+            raise TooEntangled(
+                "the constraints tie too many knobs together. Restrict some of their values with --restrict."
+            )
+        return self._feasible
 
     @cached_property
     def _walked(self) -> Rows | None:
@@ -231,10 +264,12 @@ class ReducedSpace:
         drawn = [whole.sample(most, random)]
         for column, domain in enumerate(self.domains):
             for place in sorted({*range(len(domain))} - {*drawn[0][:, column].tolist()}):
-                only = Factor((column,), (np.arange(len(domain)) == place).astype(float))
-                found = self._eliminated([*factors, only])
+                found = self._eliminated([*factors, self._only(column, place)])
                 drawn += [found.sample(1, random)] if found else []
         return np.concatenate(drawn)
+
+    def _only(self, column: int, place: int) -> Factor:
+        return Factor((column,), (np.arange(len(self.domains[column])) == place).astype(float))
 
     def _members(self, image: Image, forms: Rows) -> Rows:
         """A feasible configuration for each form: the form itself, where it is feasible."""

@@ -168,12 +168,12 @@ def test_without_a_joint_part_it_is_the_baseline_and_each_program_that_one_knob_
 
 def test_a_map_without_a_passing_configuration_is_refused_with_the_next_step() -> None:
     space = replace(single_map(), outcome="CRASHED", knobs={})
-    with pytest.raises(UsageError, match=r"none passed.*gluonmap probe scale.py --target gfx950 --set"):
+    with pytest.raises(UsageError, match=r"none passed.*gluonmap probe scale.py --kernel scale --target gfx950 --set"):
         space.configs()
 
 
 def test_a_map_of_another_triton_is_warned_of() -> None:
-    with pytest.warns(UserWarning, match=r"made with Triton 3\.0\.0, and this is .*probe scale.py --target gfx950"):
+    with pytest.warns(UserWarning, match=r"made with Triton 3\.0\.0, and this is .*gluonmap probe scale.py"):
         joint_map(*PROGRAMS, triton="3.0.0").configs()
 
 

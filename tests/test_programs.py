@@ -17,6 +17,7 @@ from gluonmap import programs
 from gluonmap.joint import Inertness, ValueClasses, Verified
 from gluonmap.model import Config, Resources, Value
 from gluonmap.programs import ReducedSpace, distinct, reduced_space
+from gluonmap.reduce import TooEntangled
 from gluonmap.relation import holds, words
 from gluonmap.terms import Bound, Compare, Knob, Member, Number, Op, Product, Relation, Written
 
@@ -111,6 +112,12 @@ def test_a_class_counts_once_though_the_value_that_stands_for_it_is_not_allowed(
     assert space.canonical({"A": 4, "B": 2}) == {"A": 1, "B": 2}
     assert space.program_count == 2
     assert space.representatives(10) == [{"A": 1, "B": 1}, {"A": 4, "B": 2}]
+
+
+def test_relations_and_conditions_over_other_names_are_left_out() -> None:
+    rules = [only_if("A", Member("elsewhere", (1,)))]
+    space = reduced_space({"A": (1, 2)}, {"A": 1}, [Bound("elsewhere", Op.AT_MOST, 1)], rules)
+    assert (space.feasible_count, space.program_count) == (2, 2)
 
 
 def test_a_value_outside_its_domain_stands_for_itself() -> None:
@@ -235,6 +242,8 @@ def test_what_is_too_entangled_is_not_counted_and_still_drawn_from(monkeypatch: 
     domains = {name: tuple(range(10)) for name in NAMES}
     space = reduced_space(domains, dict.fromkeys(NAMES, 0), [Written("A + B + C + D <= 20")])
     assert (space.feasible_count, space.program_count) == (None, None)
+    with pytest.raises(TooEntangled, match="--restrict"):
+        space.sample(1)
     chosen = space.representatives(40)
     assert len(chosen) == 40
     assert chosen[0] == dict.fromkeys(NAMES, 0)
@@ -278,6 +287,26 @@ def test_nothing_allowed_and_nothing_wanted_give_nothing() -> None:
     assert reduced_space({"A": (1, 2)}, {"A": 1}, [Member("A", (3,))]).representatives(5) == []
     assert reduced_space({"A": (1, 2)}, {"A": 1}).representatives(0) == []
     assert reduced_space({}, {}).representatives(5) == [{}]
+
+
+# ---- the feasible set ------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases())
+def test_the_feasible_configurations_are_listed_and_drawn(case: Case) -> None:
+    space, _, _ = case
+    allowed = feasible(space)
+    assert list(space.listed()) == allowed
+    assert all(config in allowed for config in space.sample(5))
+    assert len(space.sample(5, seed=2)) == (5 if allowed else 0)
+
+
+def test_more_than_can_be_held_are_listed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "MOST_ROWS", 7)
+    domains = dict.fromkeys(NAMES, (0, 1, 2, 3))
+    space = reduced_space(domains, dict.fromkeys(NAMES, 0), [Written("A + B <= C + 3")])
+    assert list(space.listed()) == feasible(space)
 
 
 # ---- digests -------------------------------------------------------------------------------------------------------

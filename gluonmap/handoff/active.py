@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from gluonmap import codec
 from gluonmap.errors import UsageError
+from gluonmap.handoff.launches import probe_command
 from gluonmap.space import SpaceMap
 
 MapOrPath = SpaceMap | str | os.PathLike[str]
@@ -45,7 +48,7 @@ class Maps:
             )
         raise UsageError(
             f"no map of {first.kernel!r} is of {target}, the active target (given: {known}). Make one:  "
-            f"gluonmap probe {first.file} --kernel {first.kernel} --target {target} --depth joint"
+            f"{probe_command(replace(first, target=target), '--depth joint')}"
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gluonmap import targets
 from gluonmap.errors import GluonmapError
-from gluonmap.handoff.launches import launches
+from gluonmap.handoff.launches import launches, probe_command
 from gluonmap.handoff.spelled import object_of
 from gluonmap.model import Config
 from gluonmap.space import SpaceMap
@@ -54,7 +54,7 @@ def warn_of_another_triton(space: SpaceMap) -> None:
     if triton.__version__ != space.triton:
         warnings.warn(
             f"the map of {space.kernel!r} was made with Triton {space.triton}, and this is {triton.__version__}: "
-            f"nothing in it is verified here. Map it anew:  gluonmap probe {space.file} --target {space.target}",
+            f"nothing in it is verified here. Map it anew:  {probe_command(space, '')}",
             stacklevel=3,
         )
 

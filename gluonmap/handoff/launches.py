@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,6 +100,11 @@ def options_of(target: str) -> frozenset[str]:
     return frozenset((*targets.LAUNCH_OPTIONS, *targets.find(target).option_domains, *targets.NOT_KNOBS))
 
 
+def probe_command(space: SpaceMap, more: str) -> str:
+    """The command that makes a map like this one anew, as far as the map knows its flags."""
+    return f"gluonmap probe {shlex.quote(space.file)} --kernel {space.kernel} --target {space.target} {more}".rstrip()
+
+
 def _without(config: Config, names: list[str]) -> str:
     return repr({name: value for name, value in config.items() if name not in names})
 
@@ -138,5 +144,5 @@ def _nothing(space: SpaceMap, condemned: int) -> str:
     why = f"all {condemned} that passed do not fit the device" if condemned else "none passed"
     return (
         f"the map of {space.kernel!r} on {space.target} has no configuration to hand over: {why}. Start from one that "
-        f"compiles:  gluonmap probe {space.file} --target {space.target} --set NAME=VALUE"
+        f"compiles:  {probe_command(space, '--set NAME=VALUE')}"
     )
