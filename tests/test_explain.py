@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -412,3 +413,44 @@ def test_a_kernel_file_that_is_gone_or_broken_is_named(project: Project) -> None
     run = project.run("explain", name, "C=8")
     assert (run.code, "kernel file kernels/pair.py is not here" in run.stderr) == (2, True)
     assert project.run("explain", name, "A=1", "B=4").code == 0  # the map alone has the answer
+
+
+ENDLESS = """
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.runtime.jit import constexpr_function
+
+
+@constexpr_function
+def wait(seconds):
+    import time
+
+    time.sleep(seconds)
+    return 1
+
+
+@gluon.jit
+def pair(x, A: gl.constexpr, B: gl.constexpr, C: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [64], [gl.num_warps()], [0])
+    i = gl.arange(0, 256, layout=layout)
+    gl.store(x + i, gl.load(x + i) + wait(1000 * (C - 1)))
+"""
+
+
+def test_a_configuration_that_hangs_is_infeasible_after_the_deadline(project: Project) -> None:
+    name = written(project, PAIR_RULE)
+    project.write("kernels/pair.py", ENDLESS)
+    run = project.run("explain", name, "A=1", "B=64", "C=8", "--deadline", "3")
+    assert run.code == 1
+    assert "Compiled now: HUNG." in run.stdout
+    assert "no end within 3 s" in run.stdout
+
+
+def test_ctrl_c_ends_the_children_too(project: Project) -> None:
+    name = written(project, PAIR_RULE)
+    project.write("kernels/pair.py", ENDLESS)
+    process = project.start("explain", name, "A=1", "B=64", "C=8")
+    time.sleep(5)
+    process.send_signal(signal.SIGINT)
+    _, text = process.communicate(timeout=30)
+    assert (process.returncode, text) == (130, "gluonmap: interrupted\n")

@@ -6,14 +6,16 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gluonmap.become import become
+from gluonmap.commands import compiling
 from gluonmap.options import pair, value_of
 
 if TYPE_CHECKING:
+    from gluonmap.ask import Asking
     from gluonmap.explain import Explanation
     from gluonmap.model import Config
     from gluonmap.space import SpaceMap
@@ -23,19 +25,9 @@ if TYPE_CHECKING:
 @click.argument("map_file", type=click.Path(path_type=Path))
 @click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…")
 @click.option("--no-compile", is_flag=True, help="Say only what the map knows.")
-@click.option("--jobs", "-j", type=click.IntRange(1, 512), help="Candidates at once; by default one per core.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-@click.option("--python", "python", default="", metavar="VENV", help="The environment whose Triton made the map.")
-@click.option("--any-triton", is_flag=True, help="Go on although another Triton made the map.")
-def explain(
-    map_file: Path,
-    moves: Sequence[str],
-    no_compile: bool,
-    jobs: int | None,
-    as_json: bool,
-    python: str,
-    any_triton: bool,
-) -> None:
+@compiling.options
+def explain(map_file: Path, moves: Sequence[str], no_compile: bool, as_json: bool, python: str, **limits: Any) -> None:
     """Explain one configuration of MAP_FILE: the baseline with KNOB=VALUE moved.
 
     Infeasible: the constraints that forbid it, the smallest part of it that fails, the nearest feasible configurations.
@@ -58,14 +50,12 @@ def explain(
     with contextlib.ExitStack() as stack:
         ask = None
         if not no_compile:
-            from gluonmap.ask import Asking, asking
-
             opened: list[Asking] = []
 
             def ask(asked: Config) -> Judgement:
                 """Compile one; the processes start with the first, for a map alone often has the answer."""
                 if not opened:
-                    opened.append(stack.enter_context(asking(space, jobs or 0, any_triton=any_triton)))
+                    opened.append(stack.enter_context(compiling.opened(space, **limits)))
                 answer = opened[0].one(asked)
                 return judged.answered(asked, answer, opened[0].place(answer))
 

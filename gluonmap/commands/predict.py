@@ -6,11 +6,12 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from gluonmap.become import become
+from gluonmap.commands import compiling
 
 if TYPE_CHECKING:
     from gluonmap.judge import Judge, Judgement
@@ -22,21 +23,10 @@ if TYPE_CHECKING:
 @click.argument("map_file", type=click.Path(path_type=Path))
 @click.option("--configs", "configs", required=True, metavar="FILE", help="JSON lines; - is stdin.")
 @click.option("--verify", is_flag=True, help="Compile them too, and list where the map was wrong.")
-@click.option("--jobs", "-j", type=click.IntRange(1, 512), help="Candidates at once; by default one per core.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines: one a configuration, then the summary.")
-@click.option("--python", "python", default="", metavar="VENV", help="The environment whose Triton made the map.")
-@click.option("--any-triton", is_flag=True, help="Go on although another Triton made the map.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
-def predict(
-    map_file: Path,
-    configs: str,
-    verify: bool,
-    jobs: int | None,
-    as_json: bool,
-    python: str,
-    any_triton: bool,
-    quiet: bool,
-) -> None:
+@compiling.options
+def predict(map_file: Path, configs: str, verify: bool, as_json: bool, quiet: bool, python: str, **limits: Any) -> None:
     """Say of each configuration in a file whether MAP_FILE holds it for feasible, and why.
 
     A line is {"BLOCK_M": 64} or {"config": {"BLOCK_M": 64}}; knobs that it does not name have the baseline's value.
@@ -67,7 +57,7 @@ def predict(
         summary.add(told)
         if not as_json:
             _print_row(number, config, told, as_json)
-    refuted = _verify(judged, map_file, found, jobs or 0, any_triton, quiet, as_json)
+    refuted = _verify(judged, map_file, found, limits, quiet=quiet, as_json=as_json)
     _print_summary(summary, as_json)
     sys.exit(1 if refuted else 0)
 
@@ -109,10 +99,9 @@ def _opened(name: str) -> Iterator[IO[bytes]]:
 
 
 def _verify(
-    judged: Judge, map_file: Path, rows: list[Row], jobs: int, any_triton: bool, quiet: bool, as_json: bool
+    judged: Judge, map_file: Path, rows: list[Row], limits: dict[str, Any], *, quiet: bool, as_json: bool
 ) -> bool:
     """Compile every distinct configuration that the user has not ruled out; whether one refutes the map."""
-    from gluonmap.ask import asking
     from gluonmap.events import Event
     from gluonmap.judge import agrees, key_of
     from gluonmap.progress import Progress
@@ -124,7 +113,7 @@ def _verify(
     if wanted:
         with (
             Progress(quiet=quiet) as listen,
-            asking(judged.space, jobs, any_triton=any_triton) as ask,
+            compiling.opened(judged.space, **limits) as ask,
         ):
             listen(Event("plan", "configurations to compile", len(wanted)))
             for config, answer in ask(wanted.values()):
