@@ -287,7 +287,7 @@ def _pinned(told: Iterable[Judgement]) -> str:
     found = list(told)
     if not found:
         return "it has no other value"
-    words = list(dict.fromkeys(item.words for each in found for item in each.broken))
+    words = list(dict.fromkeys(item.words for each in found for item in each.telling))
     return "every other value fails here" + (f": {'; '.join(words[:2])}" if words else "")
 
 

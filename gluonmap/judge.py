@@ -59,6 +59,13 @@ class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
     """The compile and the constraints disagree."""
 
     @property
+    def telling(self) -> tuple[Constraint, ...]:
+        """The constraints to name: each once, and what others imply or no failure confirms only where it is all."""
+        firm = [c for c in self.broken if c.confirmed and c.standing is not Standing.IMPLIED]
+        firm += [c for c in self.broken if c.standing is Standing.GIVEN and c not in firm]
+        return tuple({item.words: item for item in firm or self.broken}.values())
+
+    @property
     def forbidden(self) -> bool:
         """The user ruled it out: no compile can change that."""
         return any(item.standing is Standing.GIVEN for item in self.broken)

@@ -109,6 +109,17 @@ def test_a_compile_wins_over_the_constraints_and_the_disagreement_is_said() -> N
     assert judge(space, complete(space, {"M": 128, "N": 128})).contradicts is False
 
 
+def test_of_the_violated_constraints_those_are_named_that_say_something_of_their_own() -> None:
+    doubted = replace(constraint(Compare(Knob("M"), Op.AT_MOST, Number(64)), Standing.READ), confirmed=False)
+    implied = constraint(Compare(Knob("N"), Op.AT_MOST, Number(64)), Standing.IMPLIED)
+    both = [doubted, constraint(BUDGET), implied, constraint(BUDGET)]
+    config = {**BASELINE, "M": 128, "N": 128}
+    found = judge(joint_map(relations=(), constraints=both), config)
+    assert (len(found.broken), [c.words for c in found.telling]) == (4, ["M * N * STAGES <= 8192"])
+    found = judge(joint_map(relations=(), constraints=[doubted, implied]), config)
+    assert [c.words for c in found.telling] == ["M <= 64", "N <= 64"]
+
+
 def test_a_single_move_keeps_what_the_screen_knows_of_it() -> None:
     space = joint_map(tried=[tried({"M": 64}, "PASS", digest="joint")])
     assert of(space, M=64) == ("feasible", "compiled")

@@ -129,12 +129,12 @@ def _all(count: int) -> str:
 def _constraints(space: SpaceMap, judgement: Judgement, console: Console) -> None:
     certain = judgement.basis in (Basis.COMPILED, Basis.PREDICTED) and not judgement.contradicts
     _head("Forbidden by" if certain else "Constraints that it violates", console)
-    for item in judgement.broken[:MOST_CONSTRAINTS]:
+    for item in judgement.telling[:MOST_CONSTRAINTS]:
         _say(f"- {item.words}", console, "bold", indent=1)
         for detail in _evidence(space, item):
             _say(detail, console, indent=5)
-    if len(judgement.broken) > MOST_CONSTRAINTS:
-        _say(f"and {len(judgement.broken) - MOST_CONSTRAINTS} more", console, indent=3)
+    if len(judgement.telling) > MOST_CONSTRAINTS:
+        _say(f"and {len(judgement.telling) - MOST_CONSTRAINTS} more", console, indent=3)
 
 
 def _evidence(space: SpaceMap, item: Constraint) -> list[str]:
