@@ -17,6 +17,8 @@ from gluonmap.describe import Description, Wishes
 from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UsageError
 from gluonmap.events import Event, Listener
 from gluonmap.isolate import Ending, Isolation
+from gluonmap.joint import Joint
+from gluonmap.jointly import INTERRUPTED, Effort, Jointly
 from gluonmap.journal import Head, Journal
 from gluonmap.model import Answer, Candidate, Inspection, Outcome, SourceFile, Verdict
 from gluonmap.oracle import Oracle
@@ -45,6 +47,10 @@ class Settings:
     memory_bytes: int = 0
     retry: bool = False
     """Ask again what had no answer in an earlier run."""
+    afresh: bool = False
+    """Use no answer of an earlier run."""
+    effort: Effort = field(default_factory=Effort)
+    """How much is asked about all knobs together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +152,18 @@ class Campaign:
             description = describe.describe(inspection, target, probe, self._wishes(probe))
             oracle = self._oracle(record, head)
             answers: dict[str, Answer] = {}
+            jointly = self._jointly(oracle, inspection, head, description)
+            joint: Joint | None = None
             interrupted = False
             try:
                 with SecondOpinion(oracle, record, self.settings.jobs, self.listen) as second:
                     if self._baseline(oracle, description, answers, second):
                         self._singles(oracle, description, answers)
                         second.confirm(_alike(description, answers))
+                        if jointly is not None:
+                            stable = record.stability(head.stamp, journal.key_of(description.candidate({})))
+                            joint = jointly.run(answers, stable=stable is not False)
+                            interrupted = joint.stopped == INTERRUPTED
             except KeyboardInterrupt:
                 interrupted = True
                 for candidate in [description.candidate({}), *screen.singles(description).values()]:
@@ -169,12 +181,18 @@ class Campaign:
                 {k: same for k in answers if (same := record.stability(head.stamp, k)) is not None},
                 screen.current_lines(inspection, self._paths(inspection, head.folder)),
             )
-        space = self._refused(space, inspection, target)
+        space = msgspec.structs.replace(self._refused(space, inspection, target), joint=joint)
         stored = Stored(space, self.map_path(target, inspection))
         self._note_what_is_replaced(stored)
         codec.write(stored.path, codec.dumps(space))
         if interrupted:
-            raise Interrupted(f"interrupted: {space.unanswered} candidates were not asked.", stored)
+            left = "what is known of all knobs together is in the map" if joint else "not all was asked"
+            raise Interrupted(
+                f"interrupted: {space.unanswered} candidates were not asked."
+                if space.unanswered
+                else f"interrupted: {left}; the same command goes on from there.",
+                stored,
+            )
         return stored
 
     def _probe(self, target: str) -> probefile.ProbeFile:
@@ -207,7 +225,20 @@ class Campaign:
             limits=Limits(deadline, self.settings.memory_bytes),
             loadable=head.inspection.quiet,
             retry=self.settings.retry,
+            afresh=self.settings.afresh,
         )
+
+    def _jointly(self, oracle: Oracle, inspection: Inspection, head: Head, description: Description) -> Jointly | None:
+        """What asks about all knobs together, where that is wanted and there are two knobs at least.
+
+        Raises:
+            UsageError: a restriction that says nothing here, or that the baseline breaks.
+        """
+        effort = self.settings.effort
+        if effort.depth == "singles" or not description.knobs:
+            return None
+        lines = screen.current_lines(inspection, self._paths(inspection, head.folder))
+        return Jointly(oracle, description, screen.demands(inspection, description), effort, lines, self.listen)
 
     def _baseline(
         self, oracle: Oracle, description: Description, answers: dict[str, Answer], second: SecondOpinion

@@ -17,14 +17,14 @@ from gluonmap import __version__
 from gluonmap.become import become
 from gluonmap.commands.explain import explain
 from gluonmap.commands.predict import predict
-from gluonmap.commands.space import space
+from gluonmap.commands.space import space as space_command
 from gluonmap.options import bytes_of, pair, value_of, values_of
 
 if TYPE_CHECKING:
     from gluonmap.campaign import Settings
     from gluonmap.space import SpaceMap
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "auto_envvar_prefix": "GLUONMAP"}
 
 
 class Tool(click.Group):
@@ -125,6 +125,31 @@ def cli() -> None:
     help="After it a candidate is HUNG; by default 120 or 30 times the baseline.",
 )
 @click.option("--memory", default="", metavar="SIZE", help="Memory of one candidate, such as 8G.")
+@click.option(
+    "--depth",
+    type=click.Choice(["singles", "joint", "deep"]),
+    default="joint",
+    show_default=True,
+    help="One knob at a time only; all knobs together; or that with five times the questions.",
+)
+@click.option("--budget", type=click.IntRange(0), metavar="N", help="Questions at most to learn: 300, or 1500 if deep.")
+@click.option(
+    "--validate", type=click.IntRange(0), metavar="N", help="Questions for the certificate: 200, or 600 if deep."
+)
+@click.option(
+    "--budget-seconds", "seconds", type=click.FloatRange(min=0), metavar="S", help="Learn no longer than this."
+)
+@click.option(
+    "--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True, help="Of the certificate."
+)
+@click.option(
+    "--restrict",
+    multiple=True,
+    metavar="EXPR",
+    help="What you demand of a configuration: 'BLOCK_M*BLOCK_N <= 65536'. Nothing else is asked.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn by chance.")
+@click.option("--resume/--no-resume", default=True, show_default=True, help="Whether answers of earlier runs are used.")
 @click.option("--retry", is_flag=True, help="Ask again what had no answer (unknown) in an earlier run.")
 @click.option("--python", "python", default="", metavar="VENV", help="Probe with the Triton of another environment.")
 @click.option(
@@ -137,7 +162,7 @@ def cli() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the map as JSON (several targets: a list).")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def probe(kernel_file: Path, **options: Any) -> None:
-    """Probe KERNEL_FILE one knob at a time and write its map.
+    """Probe KERNEL_FILE, one knob at a time and then all together, and write its map.
 
     \b
     gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
@@ -178,6 +203,7 @@ def probe(kernel_file: Path, **options: Any) -> None:
 def _settings(kernel_file: Path, options: dict[str, Any]) -> Settings:
     from gluonmap import campaign
     from gluonmap.describe import Wishes
+    from gluonmap.jointly import Effort
 
     jobs = options["jobs"] or campaign.default_jobs()
     wishes = Wishes(
@@ -199,6 +225,17 @@ def _settings(kernel_file: Path, options: dict[str, Any]) -> Settings:
         jobs=jobs,
         deadline_s=options["deadline"],
         retry=options["retry"],
+        afresh=not options["resume"],
+        effort=Effort(
+            depth=options["depth"],
+            budget=options["budget"],
+            validate=options["validate"],
+            seconds=options["seconds"],
+            confidence=options["confidence"],
+            restrict=tuple(options["restrict"]),
+            seed=options["seed"],
+            deadline_s=options["deadline"],
+        ),
         memory_bytes=bytes_of(options["memory"]) if options["memory"] else campaign.default_memory_bytes(jobs),
     )
 
@@ -329,7 +366,7 @@ def targets(as_json: bool) -> None:
 
 cli.add_command(explain)
 cli.add_command(predict)
-cli.add_command(space)
+cli.add_command(space_command)
 
 
 def _print_json(maps: list[SpaceMap]) -> None:

@@ -13,7 +13,8 @@ class Event:
     """Something that a waiting user wants to know."""
 
     kind: str
-    """"plan" (`count` candidates to ask, `known` of them already), "answer", or "note"."""
+    """"plan" (`count` candidates to ask, `known` of them already), "answer" (of a child), "known" (the same from the
+    journal, of a plan that could not tell beforehand), or "note"."""
     text: str = ""
     count: int = 0
     known: int = 0

@@ -6,6 +6,7 @@ Text is parsed with `ast` and walked; nothing is ever executed as Python.
 from __future__ import annotations
 
 import ast
+import copy
 import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -98,6 +99,33 @@ def names_in(text: str) -> frozenset[str]:
         raise UsageError(f"{text!r} is no expression: {broken}.") from None
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called)
+
+
+def substituted(text: str, values: Mapping[str, Value], expressions: Mapping[str, str]) -> str:
+    """Return `text` with names replaced by their values, or by the expressions that they stand for.
+
+    Raises:
+        UsageError: bad syntax in the text or in an expression, or expressions that depend on each other.
+    """
+    for _ in range(len(expressions) + 2):
+        if not names_in(text) & {*values, *expressions}:
+            return text
+        text = ast.unparse(_Substitution(values, expressions).visit(copy.deepcopy(_parse(text))))
+    raise UsageError(f"the values of {', '.join(sorted(expressions))} depend on each other; break the circle.")
+
+
+class _Substitution(ast.NodeTransformer):
+    def __init__(self, values: Mapping[str, Value], expressions: Mapping[str, str]) -> None:
+        self.values, self.expressions = values, expressions
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        node.args = [self.visit(argument) for argument in node.args]  # what is called is no name of a value
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self.expressions:
+            return copy.deepcopy(_parse(self.expressions[node.id]))
+        return ast.Constant(self.values[node.id]) if node.id in self.values else node
 
 
 @lru_cache(maxsize=1024)

@@ -191,19 +191,20 @@ class Isolation:
         return key in self._warm
 
     def run(
-        self, jobs: Iterable[tuple[Tag, Job]], limits: Limits, *, warm: object = None, at_once: int = 0
+        self, jobs: Iterable[tuple[Tag, Job] | None], limits: Limits, *, warm: object = None, at_once: int = 0
     ) -> Iterator[tuple[Tag, Ending]]:
         """Endings of all jobs, in the order in which they end; at most `at_once` (default: `jobs`) run together.
 
+        The next job is fetched when there is room for it. None in place of one: not before another ending is known.
         Closing the iterator ends the children that still run.
         """
         waiting = iter(jobs)
         running: dict[str, tuple[Tag, Path]] = {}
         try:
             while True:
-                for tag, job in itertools.islice(waiting, (at_once or self.jobs) - len(running)):
-                    id_, folder = self._spawn(job, limits, warm)
-                    running[id_] = (tag, folder)
+                while len(running) < (at_once or self.jobs) and (item := next(waiting, None)) is not None:
+                    id_, folder = self._spawn(item[1], limits, warm)
+                    running[id_] = (item[0], folder)
                 if not running:
                     return
                 try:

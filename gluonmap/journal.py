@@ -18,6 +18,7 @@ import msgspec
 
 from gluonmap import codec
 from gluonmap.errors import StorageFault, UsageError
+from gluonmap.joint import Joint
 from gluonmap.model import Answer, Candidate, Fault, Inspection, SourceFile
 
 SCHEMA = "gluonmap.journal/1"
@@ -68,7 +69,16 @@ class Stability(msgspec.Struct, frozen=True, tag_field="type", tag="stability"):
     same: bool
 
 
-Record = Head | Intent | Answered | Cancelled | Stability
+class Concluded(msgspec.Struct, frozen=True, tag_field="type", tag="concluded"):
+    """What all answers together were found to mean, so that it need not be found again."""
+
+    stamp: str
+    key: str
+    """Hash of what was wanted, and of the answers that it began with."""
+    joint: msgspec.Raw
+
+
+Record = Head | Intent | Answered | Cancelled | Stability | Concluded
 
 
 class Journal:
@@ -82,6 +92,9 @@ class Journal:
         self._answers: dict[tuple[str, str], Answered] = {}
         self._open_intents: dict[tuple[str, str], int] = {}
         self._stability: dict[tuple[str, str], bool] = {}
+        self._conclusions: dict[tuple[str, str], bytes] = {}
+        self._clock = 0
+        self._times: dict[tuple[str, str], tuple[int, int]] = {}
         self._this_time: set[tuple[str, str]] = set()
         """Candidates that were answered since the file was opened."""
         self._file: IO[bytes] | None = None
@@ -126,12 +139,15 @@ class Journal:
         self._read()
 
     def answer(
-        self, stamp: str, key: str, *, deadline_s: float, memory_bytes: int, retry: bool = False
+        self, stamp: str, key: str, *, deadline_s: float, memory_bytes: int, retry: bool = False, afresh: bool = False
     ) -> Answer | None:
         """What is known of a candidate; None: ask.
 
-        What came of a tighter bound than today's is not known; with `retry`, neither is what had no answer.
+        What came of a tighter bound than today's is not known; with `retry`, neither is what had no answer; with
+        `afresh`, nothing that was answered before this file was opened.
         """
+        if afresh and (stamp, key) not in self._this_time:
+            return None
         found = self._answers.get((stamp, key))
         if retry and (found is None or (isinstance(found.answer, Fault) and (stamp, key) not in self._this_time)):
             return None
@@ -152,6 +168,23 @@ class Journal:
 
     def stability(self, stamp: str, key: str) -> bool | None:
         return self._stability.get((stamp, key))
+
+    def times(self, stamp: str, key: str) -> tuple[int, int]:
+        """When a candidate was asked and when it was answered, counted in records; 0: never."""
+        return self._times.get((stamp, key), (0, 0))
+
+    def conclusion(self, stamp: str, key: str) -> Joint | None:
+        """What was concluded from the same answers for the same wishes."""
+        found = self._conclusions.get((stamp, key))
+        return msgspec.json.decode(found, type=Joint) if found else None
+
+    def conclude(self, stamp: str, key: str, joint: Joint) -> None:
+        """Write a conclusion down.
+
+        Raises:
+            StorageFault: the disk is full, or the file is gone.
+        """
+        self.write(Concluded(stamp, key, msgspec.Raw(msgspec.json.encode(joint))))
 
     def write(self, record: Record) -> None:
         """Append one record; an answer is on the disk when this returns.
@@ -186,6 +219,8 @@ class Journal:
         self._answers.clear()
         self._open_intents.clear()
         self._stability.clear()
+        self._conclusions.clear()
+        self._times.clear()
         for number, line in enumerate(data.splitlines(), 1):
             if not line.strip():
                 continue
@@ -200,19 +235,24 @@ class Journal:
             self._write(b"\n")  # a torn last line must not swallow the next record
 
     def _take(self, record: Record) -> None:
+        self._clock += 1
         match record:
             case Head():
                 self.heads.append(record)
             case Intent(stamp, key):
                 self._open_intents[stamp, key] = self._open_intents.get((stamp, key), 0) + 1
+                self._times[stamp, key] = (self._clock, 0)
             case Answered(stamp, key):
                 self._answers[stamp, key] = record
                 self._open_intents.pop((stamp, key), None)
+                self._times[stamp, key] = (self.times(stamp, key)[0], self._clock)
             case Cancelled(stamp, key):
                 # One less, not none: a death before this run still counts.
                 self._open_intents[stamp, key] = max(0, self._open_intents.get((stamp, key), 0) - 1)
             case Stability(stamp, key, same):
                 self._stability[stamp, key] = same
+            case Concluded(stamp, key, joint):
+                self._conclusions[stamp, key] = bytes(joint)
 
 
 def key_of(candidate: Candidate) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -16,6 +18,8 @@ from gluonmap.model import Answer, Candidate, Fault, FunctionSource, Proof, Verd
 from gluonmap.worker.protocol import Job, KernelFile, Limits
 
 MOST_FAULTS_IN_A_ROW = 3
+SECOND_TIME = "#2"
+"""Ends the key of a second answer to one candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,20 @@ class Asked:
     candidate: Candidate
     answer: Answer
     fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question of a conversation, with whatever the asker knows it by."""
+
+    tag: Any
+    candidate: Candidate
+    again: bool = False
+    """Asked a second time: another child must answer, whatever the first one said."""
+
+    @property
+    def key(self) -> str:
+        return journal.key_of(self.candidate) + (SECOND_TIME if self.again else "")
 
 
 class Oracle:
@@ -42,6 +60,7 @@ class Oracle:
         limits: Limits,
         loadable: bool,
         retry: bool = False,
+        afresh: bool = False,
     ) -> None:
         self.journal = journal
         self.isolation = isolation
@@ -52,20 +71,27 @@ class Oracle:
         self.limits = limits
         self.retry = retry
         """Ask again what had no answer in an earlier run."""
+        self.afresh = afresh
+        """Use no answer of an earlier run."""
         self.loadable = loadable
         """A server may import the kernel's file: an isolated import was quiet."""
         self.baseline: Candidate | None = None
         self._faults_in_a_row = 0
+        self._now = 0
 
-    def known(self, candidate: Candidate) -> Answer | None:
+    def known(self, candidate: Candidate, key: str = "") -> Answer | None:
         """The journal's answer; None: a child must be asked."""
-        return self.journal.answer(
+        found = self.journal.answer(
             self.stamp,
-            journal.key_of(candidate),
+            key or journal.key_of(candidate),
             deadline_s=self.limits.deadline_s,
             memory_bytes=self.limits.memory_bytes,
             retry=self.retry,
+            afresh=self.afresh,
         )
+        program = found.program if isinstance(found, Verdict) else None
+        insists = candidate.proof is Proof.CODE and program is not None and program.proof is Proof.IR
+        return None if insists else found
 
     def prepare(self, baseline: Candidate) -> None:
         """Use a warm server for what comes, if a child has shown that the file and the baseline are harmless."""
@@ -84,25 +110,73 @@ class Oracle:
             if answer is None:
                 unknown[journal.key_of(candidate)] = candidate
             else:
+                self.look_up(journal.key_of(candidate))
                 yield Asked(candidate, answer, fresh=False)
         # One that the tool died with before is asked alone, so that nothing else is lost if it happens again.
         alone = {k: c for k, c in unknown.items() if self.journal.was_in_flight(self.stamp, k)}
         together = {k: c for k, c in unknown.items() if k not in alone}
         if unknown:
-            self._warm_up()
+            self.warm_up()
         faulty: dict[str, Candidate] = {}
         for key, ending in self._run(together):
-            answer = self._answer(ending)
+            answer = self.judge(ending)
             if isinstance(answer, Fault):
                 self.journal.write(journal.Cancelled(self.stamp, key))
                 faulty[key] = together[key]
                 continue
-            yield self._record(key, together[key], answer)
+            yield self.record(key, together[key], answer)
         for key, candidate in [*alone.items(), *faulty.items()]:
             for _, ending in self._run({key: candidate}):
-                yield self._record(key, candidate, self._answer(ending))
+                yield self.record(key, candidate, self.judge(ending))
 
-    def _warm_up(self) -> None:
+    def converse(self, queries: Iterable[Query | None], take: Callable[[Query, Answer, bool], None]) -> None:
+        """Answer queries as they come: the next is fetched when a child is free, or at once where its answer is known.
+
+        `take(query, answer, fresh)` gets every answer. None in place of a query: nothing to ask before another answer
+        has been taken. What has no answer, or was in flight when the tool died, is asked again with nothing beside it.
+
+        Raises:
+            OracleFault: three candidates in a row had no answer, nor has the baseline any more.
+            StorageFault: the journal cannot be written.
+        """
+        talk = _Conversation(self, iter(queries), take)
+        running = self.isolation.run(talk.jobs(), self.limits, warm=self._server_key())
+        try:
+            for key, ending in running:
+                talk.end(key, ending)
+        finally:
+            running.close()  # type: ignore[attr-defined]
+            self._cancel(talk.in_flight)
+
+    # Time is counted in records of the journal, up to the latest that this run has used.
+
+    def knew(self, key: str) -> bool:
+        """Whether an answer was there already at this point of the run that the journal tells of."""
+        return self.journal.times(self.stamp, key)[1] <= self._now
+
+    def reopen(self, key: str) -> int:
+        """Ask again, in mind, what the journal knows; returns when its answer came."""
+        asked, answered = self.journal.times(self.stamp, key)
+        self._now = max(self._now, asked)
+        return answered
+
+    def look_up(self, key: str) -> None:
+        """Note that the journal's answer has been used."""
+        self._now = max(self._now, self.journal.times(self.stamp, key)[1])
+
+    def start(self, key: str, candidate: Candidate) -> Job:
+        """The job of a candidate, its intent recorded."""
+        self.journal.write(journal.Intent(self.stamp, key, candidate))
+        known_ir = str(self.isolation.folder / "ir") if candidate.proof is Proof.IR else ""
+        return Job("compile", self.target, self.file, candidate, known_ir)
+
+    def _cancel(self, keys: Iterable[str]) -> None:
+        with contextlib.suppress(StorageFault):  # has been raised already by what could not be written before
+            for key in keys:
+                self.journal.write(journal.Cancelled(self.stamp, key))
+
+    def warm_up(self) -> None:
+        """Have a server that has the kernel loaded, where one is allowed."""
         if not self.loadable or self.baseline is None or self.isolation.is_warm(self._server_key()):
             return
         job = Job("compile", self.target, self.file, self.baseline)
@@ -118,10 +192,8 @@ class Oracle:
 
         def jobs() -> Iterator[tuple[str, Job]]:
             for key, candidate in candidates.items():
-                self.journal.write(journal.Intent(self.stamp, key, candidate))
                 in_flight.add(key)
-                known_ir = str(self.isolation.folder / "ir") if candidate.proof is Proof.IR else ""
-                yield key, Job("compile", self.target, self.file, candidate, known_ir)
+                yield key, self.start(key, candidate)
 
         running = self.isolation.run(jobs(), self.limits, warm=self._server_key())
         try:
@@ -130,15 +202,16 @@ class Oracle:
                 yield key, ending
         finally:
             running.close()  # type: ignore[attr-defined]
-            with contextlib.suppress(StorageFault):  # has been raised already by what could not be written before
-                for key in in_flight:
-                    self.journal.write(journal.Cancelled(self.stamp, key))
+            self._cancel(in_flight)
 
-    def _answer(self, ending: Ending) -> Answer:
+    def judge(self, ending: Ending) -> Answer:
+        """What an ending says about the candidate."""
         return diagnostics.answer(ending, self.functions, self.limits.deadline_s)
 
-    def _record(self, key: str, candidate: Candidate, answer: Answer) -> Asked:
+    def record(self, key: str, candidate: Candidate, answer: Answer) -> Asked:
+        """Write an answer down."""
         self.journal.write(journal.Answered(self.stamp, key, answer, self.limits.deadline_s, self.limits.memory_bytes))
+        self.look_up(key)
         if isinstance(answer, Verdict):
             self._faults_in_a_row = 0
             self._remember_ir(answer)
@@ -157,7 +230,7 @@ class Oracle:
         if self.baseline is None:
             return False
         job = Job("compile", self.target, self.file, self.baseline)
-        return isinstance(self._answer(self.isolation.ask(job, self.limits)), Verdict)
+        return isinstance(self.judge(self.isolation.ask(job, self.limits)), Verdict)
 
     def _remember_ir(self, verdict: Verdict) -> None:
         """Keep the program of an LLVM IR for candidates that do not insist on machine code."""
@@ -169,3 +242,89 @@ class Oracle:
         part = folder / (program.ir + ".part")
         part.write_bytes(msgspec.json.encode({"program": program, "resources": verdict.resources}))
         part.rename(folder / program.ir)
+
+
+class _Conversation:
+    """What is asked, in flight, and to be asked again, of one `Oracle.converse`.
+
+    Answers from the journal come in the order in which they once came, with as many questions open as there were then:
+    so that an asker who plans by what is known asks the same questions again.
+    """
+
+    def __init__(
+        self, oracle: Oracle, queries: Iterator[Query | None], take: Callable[[Query, Answer, bool], None]
+    ) -> None:
+        self.oracle, self.queries, self.take = oracle, queries, take
+        self.in_flight: dict[str, Query] = {}
+        self._replayed: dict[str, tuple[int, Query, Answer]] = {}
+        """Open questions with their known answers, and when these once came."""
+        self._alone: deque[Query] = deque()
+        """To be asked with nothing beside them."""
+        self._last: set[str] = set()
+        """Keys that are asked alone: whatever comes is their answer."""
+        self._held: Query | None = None
+        """The next query, whose very candidate is open for another one."""
+        self._room_was_used = False
+        """By the last look for a query: one was opened whose answer is known."""
+
+    def jobs(self) -> Iterator[tuple[str, Job] | None]:
+        while True:
+            if self._replayed and len(self._replayed) + len(self.in_flight) >= self.oracle.isolation.jobs:
+                self._replay()
+            elif self._last & self.in_flight.keys() or (self._alone and self.in_flight):
+                yield None
+            elif self._alone:
+                query = self._alone.popleft()
+                self._last.add(query.key)
+                yield self._start(query)
+            elif (fresh := self._next()) is not None:
+                yield self._start(fresh)
+            elif self._replayed:
+                if self._held or not self._room_was_used:
+                    self._replay()
+            elif not self._alone:
+                yield None
+
+    def _next(self) -> Query | None:
+        """The next query that needs a child, if it is the next that there is."""
+        self._room_was_used = False
+        while (query := self._held or next(self.queries, None)) is not None:
+            self._held = None
+            known = self.oracle.known(query.candidate, query.key)
+            if query.key in self.in_flight or query.key in self._replayed:
+                self._held = query
+                return None
+            if known is not None and self.oracle.knew(query.key):
+                self.take(query, known, False)
+            elif known is not None:
+                self._replayed[query.key] = (self.oracle.reopen(query.key), query, known)
+                self._room_was_used = True
+                return None
+            elif self.oracle.journal.was_in_flight(self.oracle.stamp, query.key):
+                self._alone.append(query)
+                return None
+            else:
+                return query
+        return None
+
+    def _replay(self) -> None:
+        """Take the answer that once came first."""
+        key = min(self._replayed, key=lambda k: self._replayed[k][0])
+        _, query, answer = self._replayed.pop(key)
+        self.oracle.look_up(key)
+        self.take(query, answer, False)
+
+    def _start(self, query: Query) -> tuple[str, Job]:
+        self.oracle.warm_up()
+        self.in_flight[query.key] = query
+        return query.key, self.oracle.start(query.key, query.candidate)
+
+    def end(self, key: str, ending: Ending) -> None:
+        query = self.in_flight.pop(key)
+        answer = self.oracle.judge(ending)
+        if isinstance(answer, Fault) and key not in self._last:
+            self.oracle.journal.write(journal.Cancelled(self.oracle.stamp, key))
+            self._alone.append(query)
+            return
+        self.oracle.record(key, query.candidate, answer)
+        self.take(query, answer, True)

@@ -56,6 +56,10 @@ class Progress:
             self._say(event.text)
         elif event.kind == "plan":
             self._plan(event)
+        elif event.kind == "known":
+            self._done += 1
+            if self._terminal and self._task is not None:
+                self._rich.update(self._task, advance=1)
         elif event.answer is not None:
             self._answer(event)
 

@@ -69,6 +69,11 @@ def same(one: Value, other: Value) -> bool:
     return type(one) is type(other) and repr(one) == repr(other)
 
 
+def demands(inspection: Inspection, description: Description) -> tuple[LiteralRule, ...]:
+    """What layouts and assertions in the source demand of a configuration."""
+    return tuple(layouts.literal_rules(inspection.functions, inspection.parameters, description.target.warp_size))
+
+
 def fold(
     description: Description,
     inspection: Inspection,
@@ -100,7 +105,7 @@ class _Fold:
         self.baseline = description.candidate({})
         self.base_answer = answers[key_of(self.baseline)]
         self.stable = stable.get(key_of(self.baseline))
-        self.rules = layouts.literal_rules(inspection.functions, inspection.parameters, description.target.warp_size)
+        self.rules = demands(inspection, description)
         self.missing = 0
 
     def map(self) -> SpaceMap:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ from gluonmap.terms import Relation
 
 WANTED_PAIRS = 5
 """Neighbours of a knob, below which one more is asked for."""
+LEAST_SUPPORT = 3
+"""Neighbours on each side, below which a condition may be chance."""
 WANTED_WHERE_MIXED = 12
 """The same for a knob that changes the program sometimes: so many tell when."""
 
@@ -101,17 +103,18 @@ def value_classes(space: Space, pairs: Iterable[Neighbours]) -> list[ValueClasse
     return found
 
 
-def conditional_classes(evidence: Evidence, pairs: Iterable[Neighbours]) -> list[ValueClasses]:
+def conditional_classes(evidence: Evidence, pairs: Sequence[Neighbours]) -> list[ValueClasses]:
     """Two values that are one program in some contexts and two in others, with the condition that tells which."""
     space = evidence.space
     compared: dict[tuple[int, int, int], list[Neighbours]] = defaultdict(list)
     for pair in pairs:
         low, high = sorted((pair.first[pair.column], pair.second[pair.column]))
         compared[pair.column, low, high].append(pair)
+    idle = _idle(evidence, pairs)
     found: dict[tuple[int, Relation], dict[tuple[int, int], bool]] = defaultdict(dict)
     for (column, low, high), mine in sorted(compared.items()):
         same, changed = [p for p in mine if p.same], [p for p in mine if not p.same]
-        where = _shortest_condition(evidence, column, _rows(same), _rows(changed)) if same and changed else None
+        where = _shortest_condition(evidence, {column, *idle}, same, changed)
         if where is not None:
             found[column, where][low, high] = True
     result = []
@@ -145,6 +148,7 @@ def inertness(evidence: Evidence, pairs: list[Neighbours], classes: list[ValueCl
     """For each knob that was compared: when it changes the program."""
     space = evidence.space
     merged = {item.knob: item.classes for item in classes}
+    idle = _idle(evidence, pairs)
     found = []
     for column, name in enumerate(space.names):
         mine = [pair for pair in pairs if pair.column == column]
@@ -154,7 +158,7 @@ def inertness(evidence: Evidence, pairs: list[Neighbours], classes: list[ValueCl
         same = [pair for pair in mine if pair.same]
         whole = any(len(group) == space.sizes[column] for group in merged.get(name, ()))
         apart = same if whole else [pair for pair in same if not _in_one_class(space, pair, merged.get(name, ()))]
-        condition, text, relation = _condition(evidence, column, changed, apart)
+        condition, text, relation = _condition(evidence, column, idle, changed, apart)
         found.append(Inertness(name, condition, text, len(changed), len(same), relation))
     return found
 
@@ -165,30 +169,42 @@ def _in_one_class(space: Space, pair: Neighbours, classes: tuple[tuple[object, .
     return any(values <= set(group) for group in classes)
 
 
+def _idle(evidence: Evidence, pairs: Iterable[Neighbours]) -> set[int]:
+    """Columns of knobs that never changed a program: nothing depends on them."""
+    return set(range(len(evidence.space.names))) - {pair.column for pair in pairs if not pair.same}
+
+
 def _condition(
-    evidence: Evidence, column: int, changed: list[Neighbours], same: list[Neighbours]
+    evidence: Evidence, column: int, idle: set[int], changed: list[Neighbours], same: list[Neighbours]
 ) -> tuple[str, str, Relation | None]:
     name = evidence.space.names[column]
     if not changed:
         return "", f"{name} changed nothing in {len(same)} comparisons", None
     if not same:
         return "always", f"{name} changes the program", None
-    best = _shortest_condition(evidence, column, _rows(changed), _rows(same))
+    best = _shortest_condition(evidence, {column, *idle}, changed, same)
     if best is None:
         text = f"{name} matters in {len(changed)} of {len(changed) + len(same)} comparisons; nothing tells when"
         return "sometimes", text, None
     return words(best), f"{name} matters only if {words(best)}", best
 
 
-def _rows(pairs: list[Neighbours]) -> Rows:
+def _rows(pairs: Sequence[Neighbours]) -> Rows:
     return np.array([pair.first for pair in pairs], np.int16)
 
 
-def _shortest_condition(evidence: Evidence, column: int, changed: Rows, same: Rows) -> Relation | None:
-    """The shortest predicate that holds wherever the knob changed something and nowhere else."""
+def _shortest_condition(
+    evidence: Evidence, without: set[int], where: Sequence[Neighbours], elsewhere: Sequence[Neighbours]
+) -> Relation | None:
+    """The shortest predicate that holds in all pairs of the one kind and in none of the other; None: nothing tells.
+
+    It reads no knob of the columns `without`. A handful of pairs proves nothing: some predicate always fits them.
+    """
+    if min(len(where), len(elsewhere)) < LEAST_SUPPORT:
+        return None
     predicates = evidence.predicates
-    about_others: Mask = np.array([column not in item.columns for item in predicates.items], bool)
-    negated = ~predicates.truth(changed).any(1) & predicates.truth(same).all(1) & about_others
+    allowed: Mask = np.array([without.isdisjoint(item.columns) for item in predicates.items], bool)
+    negated = ~predicates.truth(_rows(where)).any(1) & predicates.truth(_rows(elsewhere)).all(1) & allowed
     places = np.flatnonzero(negated)
     if not len(places):
         return None

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import tabulate
 
+from gluonmap.joint import Joint
 from gluonmap.model import Outcome
-from gluonmap.report import words
+from gluonmap.report import together, words
 from gluonmap.space import SpaceMap
 
 # tabulate pads by display width where wcwidth is installed and by length where not: the bytes must not depend on it.
@@ -27,6 +28,8 @@ def render(space: SpaceMap) -> str:
 
 def _body(space: SpaceMap) -> list[str]:
     blocks = [f"**{text(words.sentence(space))}**"]
+    if space.joint is not None:
+        blocks.append(f"**{text(together.sizes(space.joint))}**")
     if space.stable is False:
         blocks.append(f"**{text(words.UNSTABLE)}.**")
     if space.knobs:
@@ -36,9 +39,33 @@ def _body(space: SpaceMap) -> list[str]:
         blocks += ["## Why values fail", _failures(failures)]
     if programs := words.programs(space):
         blocks += [f"## Programs ({len(programs)} distinct)", _programs(programs)]
+    if space.joint is not None:
+        blocks += _joint(space, space.joint)
     if space.literals:
         blocks += ["## Demands read from the source", _bullets(map(text, space.literals))]
     return blocks + _rest(space)
+
+
+def _joint(space: SpaceMap, joint: Joint) -> list[str]:
+    blocks = [f"## {text(together.title(joint))}"]
+    for heading, lines in (
+        ("", together.notes(joint)),
+        ("A configuration is feasible where", together.constraints(joint)),
+        ("Free together", together.freed(space)),
+        ("When a knob matters", together.conditions(space)),
+        ("Bytes of shared memory", together.formula(space)),
+        (f"Certificate, at {joint.certificate.confidence:.0%} confidence", together.certificate(joint)),
+        ("Answered in two ways, or not at all: no evidence", together.doubts(joint)),
+    ):
+        if lines:
+            blocks += [*([f"### {text(heading)}"] if heading else []), _statements(lines)]
+    return blocks
+
+
+def _statements(lines: Iterable[together.Line]) -> str:
+    return "\n".join(
+        "\n".join([f"- {text(line.text)}", *(f"  - {text(detail)}" for detail in line.details)]) for line in lines
+    )
 
 
 def _rest(space: SpaceMap) -> list[str]:

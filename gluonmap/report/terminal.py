@@ -10,8 +10,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from gluonmap.joint import Joint
 from gluonmap.model import Outcome
-from gluonmap.report import words
+from gluonmap.report import together, words
 from gluonmap.space import SpaceMap
 
 WIDE = 110
@@ -37,7 +38,20 @@ def render(space: SpaceMap, console: Console) -> None:
 
 
 _ASCII = str.maketrans(
-    {"✓": "+", "⊘": "x", "✗": "X", "↑": "^", "∞": "~", "≠": "#", "–": "-", "·": ".", "●": "*", "○": "o", "Δ": "D"}
+    {
+        "→": "->",
+        "✓": "+",
+        "⊘": "x",
+        "✗": "X",
+        "↑": "^",
+        "∞": "~",
+        "≠": "#",
+        "–": "-",
+        "·": ".",
+        "●": "*",
+        "○": "o",
+        "Δ": "D",
+    }
     | {"⌂": "h", "≡": "=", "×": "x", "…": "..."}
 )
 
@@ -49,6 +63,8 @@ def _print(space: SpaceMap, console: Console) -> None:
         _print_failed_baseline(space, console)
         return
     console.print(Text(words.sentence(space), "bold"))
+    if space.joint is not None:
+        console.print(Text(together.sizes(space.joint), "bold"))
     if space.stable is False:
         console.print(Text(words.UNSTABLE + ".", "bold red"))
     if space.knobs:
@@ -58,10 +74,40 @@ def _print(space: SpaceMap, console: Console) -> None:
         _section(console, "Why values fail", _failures(failures, console))
     if programs := words.programs(space):
         _section(console, f"Programs ({len(programs)} distinct)", *_programs(programs, console))
+    if space.joint is not None:
+        _print_joint(space, space.joint, console)
     if space.literals:
         _section(console, "Demands read from the source", _bullets(space.literals))
     _print_rest(space, console)
     _print_repeats(space, console)
+
+
+def _print_joint(space: SpaceMap, joint: Joint, console: Console) -> None:
+    _heading(console, together.title(joint))
+    for heading, lines in (
+        ("", together.notes(joint)),
+        ("A configuration is feasible where", together.constraints(joint)),
+        ("Free together", together.freed(space)),
+        ("When a knob matters", together.conditions(space)),
+        ("Bytes of shared memory", together.formula(space)),
+        (f"Certificate, at {joint.certificate.confidence:.0%} confidence", together.certificate(joint)),
+        ("Answered in two ways, or not at all: no evidence", together.doubts(joint)),
+    ):
+        if lines and heading:
+            _heading(console, heading)
+        if lines:
+            console.print(_statements(lines))
+
+
+def _statements(lines: Iterable[together.Line]) -> RenderableType:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column()
+    grid.add_column(overflow="fold")
+    for line in lines:
+        grid.add_row(Text(" -"), Text(words.visible(line.text)))
+        for detail in line.details:
+            grid.add_row("", Text(words.visible(detail), "dim"))
+    return grid
 
 
 def _print_failed_baseline(space: SpaceMap, console: Console) -> None:

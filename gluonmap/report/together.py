@@ -1,0 +1,196 @@
+"""What a map says of all knobs together, in lines that terminal and Markdown share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gluonmap import targets
+from gluonmap.joint import Constraint, Joint, Standing
+from gluonmap.model import Config, Effect, Outcome, Value
+from gluonmap.relation import holds
+from gluonmap.report import words
+from gluonmap.space import SpaceMap
+
+MOST_FREED = 8
+MOST_MOVED = 3
+"""Differences between two configurations that an example may have."""
+MOST_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One statement, and what stands behind it."""
+
+    text: str
+    details: tuple[str, ...] = ()
+
+
+def title(joint: Joint) -> str:
+    asked = f"{words.plural(joint.learning, 'question')} to learn"
+    if joint.validating:
+        asked += f", {joint.validating:,} to certify"
+    return f"All knobs together ({asked})"
+
+
+def sizes(joint: Joint) -> str:
+    """The signature, what of it is feasible, and what of that is a program of its own."""
+    size = joint.sizes
+    if size.feasible is None:
+        return f"{size.signature:,} configurations; the constraints are too entangled to count the feasible ones."
+    text = f"{size.signature:,} configurations → {size.feasible:,} feasible"
+    if size.programs is None:
+        return f"{text}; {words.plural(len(joint.programs), 'distinct program')} compiled."
+    if size.complete:
+        return f"{text} → {words.plural(size.programs, 'distinct program')}, every one compiled."
+    counted = words.plural(size.programs, "distinct program")
+    return f"{text} → {counted} by the rules below, {len(joint.programs):,} compiled."
+
+
+def constraints(joint: Joint) -> list[Line]:
+    """The constraints; demands of the source that add nothing to the others are told in one line."""
+    shown = [item for item in joint.constraints if item.confirmed or item.standing is not Standing.READ]
+    said = {item.words for item in shown}
+    rest = [item for item in joint.constraints if item not in shown]
+    found = [Line(words.visible(item.words), tuple(_behind(item))) for item in shown]
+    implied = [item for item in rest if item.failing_example]
+    untried = [item for item in rest if not item.failing_example]
+    if implied:
+        texts = {f"{item.words}{_at(item)}" for item in implied if item.words not in said} or {
+            f"{item.reason}{_at(item)}" for item in implied
+        }
+        found.append(Line("what else the source demands follows from these", (", ".join(sorted(texts)),)))
+    if untried:
+        texts = {f"{item.words}{_at(item)}" for item in untried}
+        found.append(Line("demanded by the source, and broken by no configuration here", (", ".join(sorted(texts)),)))
+    return found
+
+
+def _behind(item: Constraint) -> Iterator[str]:
+    facts = f"{item.standing}{_at(item)}"
+    if item.failed or item.passed:
+        facts += f": {item.failed:,} failed, {item.passed:,} got past it"
+    yield facts
+    if why := " ".join(part for part in (item.outcome, item.stage and f"({item.stage})", item.reason) if part):
+        yield words.cut(why)
+    if item.failing_example and item.passing_example:
+        one, other = item.failing_example, item.passing_example
+        moved = [name for name in one if one[name] != other[name] or type(one[name]) is not type(other[name])]
+        if len(moved) <= MOST_MOVED:
+            yield f"for example {_at_values(one, moved)} fails where {_at_values(other, moved)} passes"
+    if item.alternatives:
+        yield f"cannot be told apart here from: {'; '.join(item.alternatives[:3])}"
+
+
+def _at_values(config: Config, names: list[str]) -> str:
+    return ", ".join(f"{name} = {words.label(config[name])}" for name in names)
+
+
+def _at(item: Constraint) -> str:
+    return f" ({_line_words(item.line)})" if item.line else ""
+
+
+def _line_words(line: str) -> str:
+    file, _, number = line.rpartition(":")
+    return f"line {number}" if file else line
+
+
+def freed(space: SpaceMap) -> list[Line]:
+    """Values that fail alone and pass together with others."""
+    joint = space.joint
+    if joint is None:
+        return []
+    found = []
+    for name, knob in space.knobs.items():
+        failing = [
+            v.value for v in knob.values if v.effect is Effect.ABORTING and v.value in joint.domains.get(name, ())
+        ]
+        for value in failing:
+            if beside := _passes_beside(space, joint, name, value):
+                others = words.listed(f"{n} = {words.label(v)}" for n, v in beside.items())
+                found.append(Line(f"{name} = {words.label(value)} fails alone, and passes with {others}"))
+    more = [Line(f"and {len(found) - MOST_FREED} more")] if len(found) > MOST_FREED else []
+    return [*found[:MOST_FREED], *more]
+
+
+def _passes_beside(space: SpaceMap, joint: Joint, knob: str, value: Value) -> Config:
+    """The fewest other moves with which a value was seen passing, less those that no constraint asks for."""
+    names, baseline = tuple(joint.domains), space.baseline
+    place = names.index(knob)
+    rows = [item.values for item in joint.tried if item.outcome == Outcome.PASS and item.values[place] == value]
+    moves = [{n: v for n, v in zip(names, row, strict=True) if n != knob and v != baseline[n]} for row in rows]
+    best = min(moves, key=len, default={})
+    for name in list(best):
+        fewer = {n: v for n, v in best.items() if n != name}
+        if all(holds(item.relation, {**baseline, knob: value, **fewer}) for item in joint.constraints):
+            best = fewer
+    return best
+
+
+def conditions(space: SpaceMap) -> list[Line]:
+    """When a knob matters, and which of its values are one program."""
+    joint = space.joint
+    if joint is None:
+        return []
+    found = []
+    for item in joint.inertness:
+        if item.condition not in ("", "always"):
+            pairs = (
+                f"{item.changed:,} pairs of configurations that differ in it alone are two programs, {item.same:,} one"
+            )
+            found.append(Line(item.words, (pairs,)))
+    idle = [item for item in joint.inertness if item.condition == ""]
+    if idle:
+        fewest = min(item.same for item in idle)
+        names = words.listed([item.knob for item in idle])
+        found.append(Line(f"{names} changed nothing in any context tried ({fewest} comparisons at least, each)"))
+    told = {item.knob for item in joint.inertness if item.condition == "" or item.relation is not None}
+    for classes in joint.value_classes:
+        groups = [" = ".join(words.label(v) for v in group) for group in classes.classes if len(group) > 1]
+        if groups and not (classes.knob in told and (classes.where or len(classes.classes) == 1)):
+            where = f" where {classes.where}" if classes.where else " wherever they were compared"
+            found.append(Line(f"{classes.knob}: {', '.join(groups)} {_are_one(groups)}{where}"))
+    return found
+
+
+def _are_one(groups: list[str]) -> str:
+    return "are one program" if len(groups) == 1 else "are one program each"
+
+
+def formula(space: SpaceMap) -> list[Line]:
+    """The bytes of shared memory, beside the target's limit."""
+    if space.joint is None or not space.joint.formula:
+        return []
+    return [Line(f"{space.joint.formula} ≤ {targets.find(space.target).shared_bytes:,}")]
+
+
+def certificate(joint: Joint) -> list[Line]:
+    names = {1: "values", 2: "value pairs", 3: "value triples"}
+    found = [Line(statement) for statement in joint.certificate.statements]
+    found += [
+        Line(f"{names.get(c.order, f'combinations of {c.order}')} seen passing: {c.seen:,} of {c.possible:,} possible")
+        for c in joint.coverage
+    ]
+    return found
+
+
+def doubts(joint: Joint) -> list[Line]:
+    """What was asked and is no evidence."""
+    found = [
+        Line(f"{_settings(item.config)}: {' and '.join(item.outcomes)}") for item in joint.unstable[:MOST_EXAMPLES]
+    ]
+    if joint.unknown:
+        examples = tuple(_settings(config) for config in joint.unknown[:MOST_EXAMPLES])
+        found.append(Line(f"{words.plural(len(joint.unknown), 'configuration')} without an answer", examples))
+    return found
+
+
+def _settings(config: Config) -> str:
+    return words.settings(config)
+
+
+def notes(joint: Joint) -> list[Line]:
+    found = [Line(note) for note in joint.notes]
+    if joint.stopped:
+        found.insert(0, Line(f"Learning ended before its time ({joint.stopped}); the same command goes on from there."))
+    return found
