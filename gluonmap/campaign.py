@@ -152,7 +152,7 @@ class Campaign:
             description = describe.describe(inspection, target, probe, self._wishes(probe))
             oracle = self._oracle(record, head)
             answers: dict[str, Answer] = {}
-            jointly = self._jointly(oracle, inspection, head, description)
+            jointly = self._jointly(oracle, head, description, probe.restrict)
             joint: Joint | None = None
             interrupted = False
             try:
@@ -228,17 +228,18 @@ class Campaign:
             afresh=self.settings.afresh,
         )
 
-    def _jointly(self, oracle: Oracle, inspection: Inspection, head: Head, description: Description) -> Jointly | None:
-        """What asks about all knobs together, where that is wanted and there are two knobs at least.
+    def _jointly(self, oracle: Oracle, head: Head, description: Description, demanded: Sequence[str]) -> Jointly | None:
+        """What asks about all knobs together, where that is wanted; `demanded` by the probe file.
 
         Raises:
             UsageError: a restriction that says nothing here, or that the baseline breaks.
         """
         effort = self.settings.effort
+        effort = dataclasses.replace(effort, restrict=(*demanded, *effort.restrict))
         if effort.depth == "singles" or not description.knobs:
             return None
-        lines = screen.current_lines(inspection, self._paths(inspection, head.folder))
-        return Jointly(oracle, description, screen.demands(inspection, description), effort, lines, self.listen)
+        lines = screen.current_lines(head.inspection, self._paths(head.inspection, head.folder))
+        return Jointly(oracle, description, screen.demands(head.inspection, description), effort, lines, self.listen)
 
     def _baseline(
         self, oracle: Oracle, description: Description, answers: dict[str, Answer], second: SecondOpinion

@@ -29,11 +29,13 @@ class ProbeFile:
     shapes: dict[str, dict[str, Value]] = field(default_factory=dict)
     derive: dict[str, str] = field(default_factory=dict)
     grid: str = ""
+    restrict: tuple[str, ...] = ()
+    """What its author demands of a configuration."""
     targets: tuple[str, ...] = ()
     """Targets that it is for; empty: any."""
 
 
-_DECLARATIONS = ("KERNEL", "KNOBS", "BASELINE", "ARGS", "SHAPES", "DERIVE", "GRID", "TARGETS", "TOLERANCE")
+_DECLARATIONS = ("KERNEL", "KNOBS", "BASELINE", "ARGS", "SHAPES", "DERIVE", "GRID", "RESTRICT", "TARGETS", "TOLERANCE")
 
 
 def read_probe(path: Path, target: str) -> ProbeFile:
@@ -66,6 +68,7 @@ def read_probe(path: Path, target: str) -> ProbeFile:
         },
         derive={k: str(v) for k, v in merged("DERIVE").items()},
         grid=str(special.get("GRID", told.get("GRID", ""))),
+        restrict=_texts(path, "RESTRICT", special.get("RESTRICT", told.get("RESTRICT", []))),
         targets=tuple(overrides),
     )
 
@@ -97,6 +100,12 @@ def _mapping(path: Path, value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UsageError(f"{path}: {name} must be a dict, not {value!r}.")
     return {str(k): v for k, v in value.items()}
+
+
+def _texts(path: Path, name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
+        raise UsageError(f"{path}: {name} must be a list of expressions, not {value!r}.")
+    return tuple(value)
 
 
 def _domain(path: Path, knob: str, values: Any) -> tuple[Value, ...]:

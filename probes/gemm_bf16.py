@@ -32,6 +32,8 @@ SHAPES = {
 # EVEN_K is a parameter of the gfx950 kernel only.
 DERIVE = {"stride_am": "K", "stride_bn": "K", "stride_cm": "N", "EVEN_K": "K % BLOCK_K == 0"}
 GRID = "(cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N), 1, 1)"
+# A lane has 512 registers: accumulators beyond that spill by the thousand, and compile for minutes.
+RESTRICT = ["BLOCK_M * BLOCK_N <= 512 * 64 * num_warps"]
 TARGETS = {
     "gfx942": {},
     # 160 KiB of LDS: the ring may be deeper before it is over the budget.

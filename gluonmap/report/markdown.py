@@ -97,7 +97,11 @@ def _failed_baseline(space: SpaceMap) -> list[str]:
 
 
 def _repeats(space: SpaceMap) -> list[str]:
-    blocks = ["## Repeat by hand", _fence([words.visible(space.repeat)], "sh")] if space.repeat else []
+    blocks = []
+    if commands := together.commands(space):
+        lines = [line for what, command in commands for line in (f"# {what}", words.visible(command))]
+        blocks += ["## Go on with it", _fence(lines, "sh")]
+    blocks += ["## Repeat by hand", _fence([words.visible(space.repeat)], "sh")] if space.repeat else []
     if commands := words.repeats(space):
         lines = [line for what, command in commands for line in (f"# {what}", command)]
         summary = f"<summary>Commands for the {words.plural(len(commands), 'value')} that did not pass</summary>"

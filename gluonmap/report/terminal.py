@@ -138,11 +138,15 @@ def _print_rest(space: SpaceMap, console: Console) -> None:
 
 
 def _print_repeats(space: SpaceMap, console: Console) -> None:
+    _print_commands("Go on with it", together.commands(space), console)
     commands = [("baseline", words.visible(space.repeat))] if space.repeat else []
     commands += words.repeats(space)[:1]
-    if not commands:
-        return
-    _heading(console, "Repeat by hand")
+    _print_commands("Repeat by hand", commands, console)
+
+
+def _print_commands(heading: str, commands: Sequence[tuple[str, str]], console: Console) -> None:
+    if commands:
+        _heading(console, heading)
     for what, command in commands:
         console.print(Text(f" {what}", "dim"))
         console.print(Text(f"   {command}"), soft_wrap=True)

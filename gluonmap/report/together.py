@@ -194,3 +194,15 @@ def notes(joint: Joint) -> list[Line]:
     if joint.stopped:
         found.insert(0, Line(f"Learning ended before its time ({joint.stopped}); the same command goes on from there."))
     return found
+
+
+def commands(space: SpaceMap) -> list[tuple[str, str]]:
+    """What to do with the map next, and the command for it."""
+    path = space.repeat.removeprefix("gluonmap repeat ")
+    if space.joint is None or not path or not space.joint.programs:
+        return []
+    programs = words.plural(len(space.joint.programs), "compiled configuration")
+    return [
+        (f"the {programs} for triton.autotune", f"gluonmap space {path} --configs"),
+        ("why a configuration fails, and the nearest that pass", f"gluonmap explain {path} KNOB=VALUE …"),
+    ]
