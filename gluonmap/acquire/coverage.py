@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,11 @@ Codes = npt.NDArray[np.int64]
 class Cells:
     """Numbers for all combinations of `order` values of different knobs."""
 
-    def __init__(self, space: Space, order: int, always: int | None = None) -> None:
-        """With `always`, the value of that knob is part of every combination, beside `order` others."""
+    def __init__(self, space: Space, order: int, always: int | None = None, among: Sequence[int] | None = None) -> None:
+        """With `always`, the value of that knob is part of every combination, beside `order` others (of `among`)."""
         self._offsets = space.offsets()
         self._total = int(self._offsets[-1])
-        columns = [c for c in range(len(space.names)) if c != always]
+        columns = [c for c in range(len(space.names)) if c != always] if among is None else list(among)
         chosen = itertools.combinations(columns, order)
         self._combinations = np.array(
             [combo if always is None else (always, *combo) for combo in chosen], np.int64

@@ -193,4 +193,4 @@ def _reference(learner: Learner) -> Rows:
     evidence = learner.evidence
     passing = evidence.rows[evidence.labels == PASSED]
     failing = evidence.rows[(evidence.labels != PASSED) & (evidence.labels != UNKNOWN)]
-    return universe.pool(learner.model.atoms(), passing, failing)
+    return universe.pool(learner.model.groups(), passing, failing)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from gluonmap.acquire.atoms import any_fails
 from gluonmap.acquire.certificate import reasons_broken
 from gluonmap.acquire.coverage import Cells, Codes, Seen
 from gluonmap.acquire.doubt import Pool
@@ -78,6 +79,7 @@ class Planner:
     borders: int = 0
     _view: View | None = None
     _viewed: tuple[int, int] = (-1, -1)
+    _drawn: int = 0
     _seen: dict[int, Seen] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -114,6 +116,8 @@ class Planner:
         first.append(lambda: self._repairing(view, free, coming, deep=False))
         if not deep:
             return first
+        if turn % 2:
+            first.append(lambda: self._joining(view, free, coming))
         later: list[Maker] = [
             lambda: self._repairing(view, free, coming, deep=True),
             lambda: self._covering(3, view, free & ~view.predicted, coming),
@@ -125,6 +129,7 @@ class Planner:
             *first,
             *later[turn:],
             *later[:turn],
+            lambda: self._joining(view, free, coming),
             lambda: self._bordering(view, free, coming, *BORDERS[1]),
             lambda: self._doubted(view, free, LAST_DOUBT, coming),
         ]
@@ -132,14 +137,15 @@ class Planner:
     def _look(self) -> View:
         stamp = (self.evidence.revision, self.model.version)
         old = self._view
+        if old is not None and stamp == self._viewed:
+            return old
         listed = self.universe.rows is not None and len(self.universe.rows) <= MOST_POOLED
-        if old is not None and (stamp == self._viewed or listed or self.plans % FRESH_POOL):
-            if stamp == self._viewed:
-                return old
+        if old is not None and (listed or self.plans < self._drawn + FRESH_POOL):
             pool, codes = old.pool, old.codes
         else:
+            self._drawn = self.plans
             labels, rows = self.evidence.labels, self.evidence.rows
-            found = self.universe.pool(self.model.atoms(), rows[labels == PASSED], rows[labels > PASSED])
+            found = self.universe.pool(self.model.groups(), rows[labels == PASSED], rows[labels > PASSED])
             pool, codes = Pool(found, self.evidence), {}
         rows = pool.rows
         for order, seen in self._seen.items():
@@ -219,6 +225,33 @@ class Planner:
                 if gain[place] > 0 and (best is None or part * weight * gain[place] > best[0]):
                     best = (float(part * weight * gain[place]), int(places[place]))
         return None if best is None else Proposal(_row(view, best[1]), "repair2" if deep else "repair")
+
+    def _joining(self, view: View, free: Mask, coming: Rows) -> Proposal | None:
+        """A configuration with a value that never passed, beside partners that the same reason reads.
+
+        One that violates this reason only, with most pairs of values of the reason's knobs never tried beside it.
+        """
+        asked = np.concatenate([self.evidence.rows, coming])
+        space, passing = self.universe.space, self.evidence.rows[self.evidence.labels == PASSED]
+        best: tuple[float, int] | None = None
+        for group in self.model.groups():
+            columns = sorted({column for atom in group for column in atom.columns})
+            if len(columns) < 3:
+                continue
+            places = np.flatnonzero(free & (view.broken == 1) & any_fails(group, view.rows))
+            tried = asked[any_fails(group, asked) & (reasons_broken(self.model.groups(), asked) == 1)]
+            gain = np.zeros(len(places))
+            for column in columns:
+                never = set(range(space.sizes[column])) - set(passing[:, column].tolist())
+                cells = Cells(space, 2, column, [other for other in columns if other != column])
+                if not never or not cells.usable:
+                    continue
+                codes = cells.codes(view.rows[places])
+                new = (~np.isin(codes, cells.codes(tried))).sum(1)
+                gain += np.where(np.isin(view.rows[places, column], list(never)), new, 0)
+            if len(places) and gain.max() > 0 and (best is None or gain.max() > best[0]):
+                best = float(gain.max()), int(places[gain.argmax()])
+        return None if best is None else Proposal(_row(view, best[1]), "join")
 
     def _causes(self, rows: Rows, asked: Rows) -> Iterator[tuple[Mask, Mask, int | None, float]]:
         """What a failure may be due to: a value that never passed (with its knob), or an atom over several knobs.

@@ -52,15 +52,19 @@ class Universe:
             found = found * size + rows[:, column]
         return found
 
-    def pool(self, atoms: Sequence[Atom], passing: Rows, failing: Rows) -> Rows:
-        """Configurations worth looking at: all, or a few thousand of every kind."""
+    def pool(self, groups: Sequence[Sequence[Atom]], passing: Rows, failing: Rows) -> Rows:
+        """Configurations worth looking at: all, or a few thousand of every kind. `groups`: the atoms of each reason."""
         if self.rows is not None and len(self.rows) <= MOST_POOLED:
             return self.rows
         quarter = MOST_POOLED // 4
+        atoms = list(dict.fromkeys(atom for group in groups for atom in group))
         kinds = [self._uniform(quarter), self.neighbours(self.valid(atoms, quarter), (1, 2))]
         if len(passing):
             kinds.append(self.neighbours(passing[self._random.integers(0, len(passing), quarter)], (1, 3)))
             kinds.append(self.valid(atoms, quarter // 2))
+            scopes = [sorted(frozenset().union(*(atom.columns for atom in group))) for group in groups if group]
+            wide = [scope for scope in scopes if len(scope) > 1]
+            kinds += [self._redrawn(passing, scope, quarter // len(wide)) for scope in wide]
         if len(passing) and len(failing):
             kinds.append(self._between(failing, passing, quarter))
         rows = np.unique(np.concatenate(kinds), axis=0)
@@ -81,6 +85,12 @@ class Universe:
             moving = np.flatnonzero(self._random.random(len(found)) < (1.0 if move < moves[0] else 0.6))
             columns = self._random.integers(0, len(sizes), len(moving))
             found[moving, columns] = (self._random.random(len(moving)) * sizes[columns]).astype(np.int16)
+        return found
+
+    def _redrawn(self, rows: Rows, columns: Sequence[int], count: int) -> Rows:
+        """The rows with other values of the knobs that one reason reads."""
+        found = rows[self._random.integers(0, len(rows), count)]
+        found[:, columns] = self.space.random_rows(count, self._random)[:, columns]
         return found
 
     def _between(self, failing: Rows, passing: Rows, count: int) -> Rows:
