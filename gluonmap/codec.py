@@ -14,9 +14,24 @@ from gluonmap.space import MAP_SCHEMA, SpaceMap
 T = TypeVar("T")
 
 
+LINE = 120
+"""Columns of stored JSON: what fits stands on one line."""
+
+
 def dumps(value: object) -> bytes:
-    """Pretty JSON with a final newline: the same value gives the same bytes."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+    """JSON for people and for `git diff`, with a final newline: the same value gives the same bytes."""
+    return (_lines(msgspec.to_builtins(value), 0) + "\n").encode()
+
+
+def _lines(value: object, indent: int) -> str:
+    flat = msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
+    if indent + len(flat) <= LINE or not isinstance(value, dict | list | tuple):
+        return flat
+    inner = " " * (indent + 2)
+    if isinstance(value, dict):
+        items = [f"{msgspec.json.encode(str(k)).decode()}: {_lines(v, indent + 2)}" for k, v in value.items()]
+        return "{\n" + ",\n".join(inner + item for item in items) + "\n" + " " * indent + "}"
+    return "[\n" + ",\n".join(inner + _lines(item, indent + 2) for item in value) + "\n" + " " * indent + "]"
 
 
 def canonical(value: object) -> bytes:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from pathlib import Path
 
 import pytest
+
+from gluonmap import codec
+from gluonmap.ask import asking
+from gluonmap.handoff import launches
+from gluonmap.model import Answer, Config, Outcome, Verdict
+from gluonmap.space import SpaceMap
 
 triton = pytest.importorskip("triton")
 
@@ -74,5 +81,54 @@ def test_a_committed_map_is_what_a_probe_gives_today(path: Path, run_cli, projec
     if committed["triton"] != triton.__version__:
         pytest.skip(f"made with Triton {committed['triton']}")
     with_kernels(project)
-    result = run_cli("probe", committed["file"], "--target", committed["target"], "--json", timeout=900)
-    assert result.stdout == path.read_text()
+    today = run_cli("probe", committed["file"], "--target", committed["target"], "--json", timeout=900).map
+    assert today == {**committed, "joint": None}
+
+
+def hand_off(path: Path) -> tuple[SpaceMap, list[Config]]:
+    space = codec.read_map(path)
+    if space.triton != triton.__version__:
+        pytest.skip(f"made with Triton {space.triton}")
+    listed = launches(space)
+    assert listed
+    return space, listed
+
+
+def failing(space: SpaceMap, configs: list[Config], monkeypatch: pytest.MonkeyPatch) -> list[tuple[Config, Answer]]:
+    monkeypatch.chdir(REPOSITORY)
+    with asking(space) as ask:
+        answers = list(ask([{**space.baseline, **config} for config in configs]))
+    assert len(answers) == len(configs)
+    return [(config, a) for config, a in answers if not (isinstance(a, Verdict) and a.outcome is Outcome.PASS)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", MAPS, ids=lambda p: p.stem)
+def test_every_configuration_that_is_handed_off_passes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert failing(*hand_off(path), monkeypatch) == []
+
+
+@pytest.mark.parametrize("path", MAPS, ids=lambda p: p.stem)
+def test_a_sample_of_what_is_handed_off_passes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    space, listed = hand_off(path)
+    assert failing(space, random.Random(0).sample(listed, min(3, len(listed))), monkeypatch) == []
+
+
+def budget_of(path: str) -> tuple[int, SpaceMap]:
+    """The least use of shared memory that was refused for its size, with its map."""
+    space = codec.read_map(REPOSITORY / "reports" / path)
+    assert space.joint is not None and space.joint.formula
+    budgets = [c for c in space.joint.constraints if c.outcome == Outcome.NO_RESOURCES and "shared memory" in c.reason]
+    assert len(budgets) == 1
+    return int(budgets[0].reason.rpartition("> ")[2].replace(",", "")), space
+
+
+def test_the_maps_of_cdna3_and_cdna4_have_budgets_of_their_own() -> None:
+    (small, cdna3), (large, cdna4) = budget_of("cdna3/gemm_bf16.gfx942.json"), budget_of("cdna4/gemm_bf16.gfx950.json")
+    assert (small, large) == (65_536, 163_840)
+    for space, limit in ((cdna3, small), (cdna4, large)):
+        assert space.joint is not None
+        used = [program.resources.shared_bytes for program in space.joint.programs]
+        assert max(used) <= limit
+        assert space.joint.sizes.feasible
+    assert max(p.resources.shared_bytes for p in cdna4.joint.programs) > small
