@@ -12,7 +12,6 @@ import itertools
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from gluonmap import interrupts
 from gluonmap.errors import OracleFault, StorageFault
 from gluonmap.worker.protocol import (
     EVIDENCE_FILE,
@@ -112,7 +112,7 @@ class Isolation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with _uninterrupted():
+        with interrupts.ignored():
             self._close()
 
     def _close(self) -> None:
@@ -354,17 +354,3 @@ def _locked(path: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let no Ctrl-C cut the cleaning up short."""
-    try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

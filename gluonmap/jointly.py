@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gluonmap import __version__, acquire, codec, expression, journal, programs
+from gluonmap import __version__, acquire, codec, expression, interrupts, journal, programs
 from gluonmap.acquire import Answer as Told
 from gluonmap.acquire import Learned, Session
 from gluonmap.acquire.result import Asked as LearnedAsked
@@ -41,7 +41,7 @@ INTERRUPTED = "interrupted"
 DEPTHS = ("singles", "joint", "deep")
 BUDGETS = {"joint": (300, 200), "deep": (1500, 600)}
 """Questions to learn and to certify, by depth."""
-MOST_PROGRAMS = {"joint": 64, "deep": 512}
+MOST_PROGRAMS = {"joint": 128, "deep": 512}
 """Distinct programs that are compiled for the hand-off, where learning has not compiled more."""
 MOST_COMPARED = 20
 """Failing configurations among which the example of a constraint is looked for."""
@@ -151,7 +151,8 @@ class Jointly:
             session.stop()
         finally:
             self.oracle.limits = usual
-        return self._joint(session.finish())
+        with interrupts.put_off() if not self.stopped else interrupts.ignored():
+            return self._joint(session.finish())
 
     def _limits(self, usual: Limits) -> Limits:
         """A shorter deadline than for single values, where the user named none: some tiles compile for minutes."""
@@ -201,7 +202,8 @@ class Jointly:
                 if self.effort.seconds is not None and time.monotonic() - started > self.effort.seconds:
                     self.stopped = self.stopped or "out of time"
                     session.stop()
-                question = session.next()
+                with interrupts.put_off():
+                    question = session.next()
                 if question is None:
                     yield None
                     continue
@@ -214,7 +216,8 @@ class Jointly:
         def take(query: Query, answer: Answer, fresh: bool) -> None:
             if not query.again:
                 self.answers[query.key] = answer
-            session.tell(query.tag, self._told(query.candidate, answer))
+            with interrupts.put_off():
+                session.tell(query.tag, self._told(query.candidate, answer))
             self.listen(Event("answer" if fresh else "known", answer=answer))
             self.hung += self._hung(answer)
             if self.hung >= MOST_HUNG and not self.stopped:
@@ -228,7 +231,8 @@ class Jointly:
 
         Returns whether an answer contradicted the model: then it has learned from it, and there is more to compile.
         """
-        learned = session.finish()
+        with interrupts.put_off():
+            learned = session.finish()
         if learned.feasible == 0:
             return False
         passed = [a.config for a in learned.asked if a.answer.passed]
