@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from conftest import Finished, Project
-from test_campaign import per_candidate, without_processes
+from test_campaign import per_candidate, wait_for_answers, without_processes
 
 from gluonmap.joint import Joint, Standing
 from gluonmap.relation import holds
@@ -158,10 +158,7 @@ def test_a_restriction_that_cannot_be_is_refused_before_anything_runs(
 def test_ctrl_c_while_learning_keeps_a_smaller_map_and_the_next_run_goes_on(project: Project) -> None:
     kernel = project.kernel("tiled", **KNOBS)
     process = project.start("probe", kernel, *FEW)
-    path = project.root / "probes/tiled/gfx942.jsonl"
-    last = time.monotonic() + 60
-    while not (path.is_file() and path.read_bytes().count(b'"type":"answer"') > 30) and time.monotonic() < last:
-        time.sleep(0.005)
+    wait_for_answers(project, "tiled/gfx942", 30, process)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=20)
     assert process.returncode == 130
@@ -181,13 +178,11 @@ def test_ctrl_c_while_learning_keeps_a_smaller_map_and_the_next_run_goes_on(proj
 def test_a_tool_that_was_killed_while_learning_asks_no_answered_candidate_again(project: Project) -> None:
     kernel = project.kernel("tiled", **KNOBS)
     process = project.start("probe", kernel, *FEW)
-    path = project.root / "probes/tiled/gfx942.jsonl"
-    last = time.monotonic() + 60
-    while not (path.is_file() and path.read_bytes().count(b'"type":"answer"') > 30) and time.monotonic() < last:
-        time.sleep(0.005)
+    wait_for_answers(project, "tiled/gfx942", 30, process)
     process.kill()
     process.communicate()
     joint_of(project.run("probe", kernel, *FEW))
+    path = project.root / "probes/tiled/gfx942.jsonl"
     records = [json.loads(s) for s in path.read_text().splitlines() if s]
     assert set(per_candidate(records, "answer").values()) == {1}
     assert max(per_candidate(records, "intent").values()) <= 2

@@ -48,17 +48,8 @@ def _body(space: SpaceMap) -> list[str]:
 
 def _joint(space: SpaceMap, joint: Joint) -> list[str]:
     blocks = [f"## {text(together.title(joint))}"]
-    for heading, lines in (
-        ("", together.notes(joint)),
-        ("A configuration is feasible where", together.constraints(joint)),
-        ("Free together", together.freed(space)),
-        ("When a knob matters", together.conditions(space)),
-        ("Bytes of shared memory", together.formula(space)),
-        (f"Certificate, at {joint.certificate.confidence:.0%} confidence", together.certificate(joint)),
-        ("Answered in two ways, or not at all: no evidence", together.doubts(joint)),
-    ):
-        if lines:
-            blocks += [*([f"### {text(heading)}"] if heading else []), _statements(lines)]
+    for heading, lines in together.sections(space, joint):
+        blocks += [*([f"### {text(heading)}"] if heading else []), _statements(lines)]
     return blocks
 
 

@@ -84,19 +84,10 @@ def _print(space: SpaceMap, console: Console) -> None:
 
 def _print_joint(space: SpaceMap, joint: Joint, console: Console) -> None:
     _heading(console, together.title(joint))
-    for heading, lines in (
-        ("", together.notes(joint)),
-        ("A configuration is feasible where", together.constraints(joint)),
-        ("Free together", together.freed(space)),
-        ("When a knob matters", together.conditions(space)),
-        ("Bytes of shared memory", together.formula(space)),
-        (f"Certificate, at {joint.certificate.confidence:.0%} confidence", together.certificate(joint)),
-        ("Answered in two ways, or not at all: no evidence", together.doubts(joint)),
-    ):
-        if lines and heading:
+    for heading, lines in together.sections(space, joint):
+        if heading:
             _heading(console, heading)
-        if lines:
-            console.print(_statements(lines))
+        console.print(_statements(lines))
 
 
 def _statements(lines: Iterable[together.Line]) -> RenderableType:

@@ -47,6 +47,21 @@ def sizes(joint: Joint) -> str:
     return f"{text} → {counted} by the rules below, {len(joint.programs):,} compiled."
 
 
+def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
+    """Headings and what stands below them; what has nothing to say is left out."""
+    for heading, lines in (
+        ("", notes(joint)),
+        ("A configuration is feasible where", constraints(joint)),
+        ("Free together", freed(space)),
+        ("When a knob matters", conditions(space)),
+        ("Bytes of shared memory", formula(space)),
+        (f"Certificate, at {joint.certificate.confidence:.0%} confidence", certificate(joint)),
+        ("Answered in two ways, or not at all: no evidence", doubts(joint)),
+    ):
+        if lines:
+            yield heading, lines
+
+
 def constraints(joint: Joint) -> list[Line]:
     """The constraints; demands of the source that add nothing to the others are told in one line."""
     shown = [item for item in joint.constraints if item.confirmed or item.standing is not Standing.READ]
