@@ -64,7 +64,7 @@ def ratio_of(times: Sequence[float], others: Sequence[float], confidence: float 
 
 def _outside(count: int, cut: int) -> float:
     """How likely the median lies beyond the order statistics `cut` places from each end."""
-    return min(1.0, 2 * sum(math.comb(count, k) for k in range(cut + 1)) / 2**count)
+    return min(1.0, math.ldexp(sum(math.comb(count, k) for k in range(cut + 1)), 1 - count))
 
 
 def floor_of(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], confidence: float = 0.95) -> float:
