@@ -16,6 +16,7 @@ import click
 from gluonmap import __version__
 from gluonmap.become import become
 from gluonmap.commands.explain import explain
+from gluonmap.commands.export import export
 from gluonmap.commands.predict import predict
 from gluonmap.commands.space import space as space_command
 from gluonmap.options import bytes_of, pair, value_of, values_of
@@ -365,6 +366,7 @@ def targets(as_json: bool) -> None:
 
 
 cli.add_command(explain)
+cli.add_command(export)
 cli.add_command(predict)
 cli.add_command(space_command)
 

@@ -7,6 +7,7 @@ A probe file is a Python module whose declarations (`KNOBS`, `BASELINE`, …) ar
 from __future__ import annotations
 
 import ast
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,20 @@ class ProbeFile:
     """What its author demands of a configuration."""
     targets: tuple[str, ...] = ()
     """Targets that it is for; empty: any."""
+    tolerance: dict[str, float] = field(default_factory=dict)
+    """Output → relative error that a check accepts."""
+    functions: tuple[str, ...] = ()
+    """Functions that it defines: `inputs` and `reference` are for the stages on a device."""
+    tree: str = ""
+    """Hash of its syntax tree."""
+    export: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Format of `gluonmap export` -> what names its files."""
 
 
-_DECLARATIONS = ("KERNEL", "KNOBS", "BASELINE", "ARGS", "SHAPES", "DERIVE", "GRID", "RESTRICT", "TARGETS", "TOLERANCE")
+_DECLARATIONS = (
+    *("KERNEL", "KNOBS", "BASELINE", "ARGS", "SHAPES", "DERIVE", "GRID", "RESTRICT", "TARGETS", "TOLERANCE"),
+    "EXPORT",
+)
 
 
 def read_probe(path: Path, target: str) -> ProbeFile:
@@ -44,7 +56,8 @@ def read_probe(path: Path, target: str) -> ProbeFile:
     Raises:
         UsageError: the file cannot be read or parsed, or a declaration is no literal or of the wrong kind.
     """
-    told = _literals(path)
+    tree = _tree(path)
+    told = _literals(path, tree)
     overrides = _mapping(path, told.get("TARGETS", {}), "TARGETS")
     special = _mapping(path, overrides.get(target, {}), f"TARGETS[{target!r}]")
     if unknown := set(special) - set(_DECLARATIONS):
@@ -70,16 +83,23 @@ def read_probe(path: Path, target: str) -> ProbeFile:
         grid=str(special.get("GRID", told.get("GRID", ""))),
         restrict=_texts(path, "RESTRICT", special.get("RESTRICT", told.get("RESTRICT", []))),
         targets=tuple(overrides),
+        tolerance=_tolerances(path, merged("TOLERANCE")),
+        functions=tuple(node.name for node in tree.body if isinstance(node, ast.FunctionDef)),
+        tree=hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16],
+        export={k: _mapping(path, v, f"EXPORT[{k!r}]") for k, v in merged("EXPORT").items()},
     )
 
 
-def _literals(path: Path) -> dict[str, Any]:
+def _tree(path: Path) -> ast.Module:
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        return ast.parse(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read the probe file {path}: {error.strerror}.") from error
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"the probe file {path} is no Python: {error}.") from error
+
+
+def _literals(path: Path, tree: ast.Module) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for node in tree.body:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
@@ -106,6 +126,13 @@ def _texts(path: Path, name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
         raise UsageError(f"{path}: {name} must be a list of expressions, not {value!r}.")
     return tuple(value)
+
+
+def _tolerances(path: Path, told: dict[str, Any]) -> dict[str, float]:
+    for name, value in told.items():
+        if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
+            raise UsageError(f"{path}: TOLERANCE of {name} must be a relative error such as 1e-3, not {value!r}.")
+    return {name: float(value) for name, value in told.items()}
 
 
 def _domain(path: Path, knob: str, values: Any) -> tuple[Value, ...]:

@@ -1,0 +1,203 @@
+"""A pruning function as a file of its own: `early_config_prune` for `triton.autotune`, without gluonmap at run time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gluonmap.dtypes import DTYPES, POINTER
+from gluonmap.export import pruner
+from gluonmap.export.expressions import expression_of
+from gluonmap.export.heading import (
+    UNTIMED,
+    check_names,
+    evidence,
+    heading,
+    launch_defaults,
+    literal,
+    one_line,
+    refuse_spelled,
+)
+from gluonmap.handoff.launches import launches, options_of
+from gluonmap.joint import Constraint, Standing
+from gluonmap.judge import Feasibility, Judge, Judgement, domains_of, moves_of
+from gluonmap.model import Config, KnobKind, Value
+from gluonmap.programs import reduced_space_of
+from gluonmap.relation import scope_of
+from gluonmap.space import SpaceMap
+from gluonmap.targets import LAUNCH_OPTIONS
+
+_LINE = "# ---- what follows"
+_USE = 'Give it to the tuner: triton.autotune(…, prune_configs_by={"early_config_prune": early_config_prune}).'
+_INSTEAD = "gluonmap.early_config_prune(MAP) knows such values."
+
+
+def render(space: SpaceMap, limit: int | None = None) -> str:
+    """Return a module whose `early_config_prune` decides as `gluonmap.early_config_prune` does with this one map.
+
+    `limit`: of the map's own configurations, which take the place of a list that has nothing left.
+
+    Raises:
+        UsageError: nothing passed; no Triton here; a value that is no plain one.
+    """
+    check_names(space)
+    domains = domains_of(space)
+    for name, values in domains.items():
+        for value in values:
+            refuse_spelled(space, {name: value}, _INSTEAD)
+    own, judge = launches(space, limit), Judge(space)
+    told = [*heading(space, "A pruning function for"), UNTIMED, _USE]
+    unsaid = {**launch_defaults(space), **space.recipe.fixed}
+    lines = [f"# {line}" for line in told]
+    lines += ["", "import sys", "import warnings", "from collections.abc import Callable", "from typing import Any", ""]
+    lines += [f"KERNEL, TARGET = {space.kernel!r}, {space.target!r}"]
+    lines += ["", "# Whether what the map cannot tell (a value that was never tried, …) stays.", "KEEP_UNKNOWN = False"]
+    lines += ["", "# The value of a knob that neither configuration nor call nor compiler sets.", "BASELINE = {"]
+    lines += [*(f"    {name!r}: {literal(value)}," for name, value in space.baseline.items()), "}"]
+    lines += ["", "# The values that some answered configuration had, as text.", "SEEN = {"]
+    lines += [f"    {name!r}: {tuple(map(repr, _seen(judge, domains[name], name)))!r}," for name in space.baseline]
+    lines += ["}", "", "# The compiler's options where nobody sets them.", "DEFAULTS = {"]
+    lines += [*(f"    {name!r}: {value!r}," for name, value in unsaid.items() if _is_plain(value)), "}"]
+    knobs = tuple(name for name, knob in space.knobs.items() if knob.kind is KnobKind.OPTION)
+    lines += [f"OPTION_KNOBS = {knobs!r}", "", "# The types and the fixed values that the map holds for."]
+    lines += [f"ARGUMENTS = {_arguments(space)!r}", f"FIXED = {_fixed(space)!r}"]
+    given = [c for c in judge.constraints if c.standing is Standing.GIVEN]
+    learned = [c for c in judge.constraints if c.standing is not Standing.GIVEN]
+    lines += ["", "# What its author demands of a configuration.", *_rules("GIVEN", given, space)]
+    lines += ["", "# What the compiler demands, as far as the map knows.", *_rules("RULES", learned, space)]
+    lines += [f"ONE_MOVE_ONLY = {space.joint is None}", ""]
+    lines += ["# Answers that the rules do not give: what is moved from the baseline -> whether it passes."]
+    lines += ["ANSWERED = {", *_answered(judge), "}"]
+    lines += ["", "# Values that are one program: knob, what decides, and there: value -> the one that stands for it."]
+    lines += ["EQUAL = [", *_equal(space), "]"]
+    lines += ["", "# The map's own configurations, where nothing is left of a list.", "OWN = ["]
+    lines += [f"    {_launch(launch, unsaid)}," for launch in own]
+    lines += ["]", "", *_code()]
+    return "\n".join(lines) + "\n"
+
+
+def _code() -> Iterator[str]:
+    text = Path(pruner.__file__).read_text(encoding="utf-8")
+    after = text[text.index(_LINE) :].partition("\n")[2]
+    yield after.strip("\n").replace("  # type: ignore[union-attr]", "")
+
+
+def _seen(judge: Judge, domain: Sequence[Value], name: str) -> list[Value]:
+    base = judge.space.baseline
+    return [value for value in domain if name not in judge.untried({**base, name: value})]
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_plain(item) for item in value)
+    return value is None or type(value) in (bool, int, float, str)
+
+
+def _arguments(space: SpaceMap) -> dict[str, tuple[str, ...]]:
+    """What the type of an argument may be called: a dtype by Triton's name or torch's, "int", "float" or "None"."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, known in space.specialisation.items():
+        if pointer := POINTER.match(known):
+            named = [(short, full) for short, (full, _) in DTYPES.items() if pointer["dtype"] in (short, full)]
+            found[name] = named[0] if named else (pointer["dtype"],)
+        elif not known.startswith("tensordesc"):
+            found[name] = ("None",) if known == "None" else ("float",) if known.startswith("fp") else ("int",)
+    return found
+
+
+def _fixed(space: SpaceMap) -> Config:
+    options = options_of(space.target)
+    return {name: value for name, value in space.recipe.fixed.items() if name not in options}
+
+
+def _rules(name: str, constraints: Iterable[Constraint], space: SpaceMap) -> Iterator[str]:
+    domains = domains_of(space)
+    yield f"{name}: list[Callable[[dict[str, Any]], bool]] = ["
+    for constraint in constraints:
+        if scope_of(constraint.relation) <= domains.keys():
+            yield f"    # {evidence(constraint)}"
+            yield f"    lambda c: {expression_of(constraint.relation, domains, lambda knob: f'c[{knob!r}]')},"
+    yield "]"
+
+
+def _answered(judge: Judge) -> Iterator[str]:
+    """Configurations that were answered otherwise than the rules say."""
+    space, done = judge.space, set()
+    for config in _configurations(space):
+        moves = tuple((name, repr(value)) for name, value in moves_of(space, config).items())
+        told = judge(config)
+        if moves in done or (verdict := _truth(told)) == _by_rule(space, config, told):
+            continue
+        done.add(moves)
+        said = f"{told.outcome or told.basis}: {told.reason}" if told.reason else told.outcome or told.basis
+        yield f"    # {one_line(said)}" + (f" ({one_line(told.line)})" if told.line else "")
+        yield f"    {moves!r}: {verdict},"
+
+
+def _configurations(space: SpaceMap) -> Iterator[Config]:
+    """All that the map has an entry for."""
+    base = space.baseline
+    yield base
+    for name, knob in space.knobs.items():
+        yield from ({**base, name: value.value} for value in knob.values)
+    if space.joint:
+        for tried in space.joint.tried:
+            yield {**base, **dict(zip(space.joint.domains, tried.values, strict=True))}
+        yield from ({**base, **program.config} for program in space.joint.programs)
+        yield from ({**base, **unstable.config} for unstable in space.joint.unstable)
+        yield from ({**base, **config} for config in space.joint.unknown)
+
+
+def _truth(told: Judgement) -> bool | None:
+    match told.verdict:
+        case Feasibility.FEASIBLE:
+            return True
+        case Feasibility.INFEASIBLE:
+            return False
+        case Feasibility.UNKNOWN:
+            return None
+
+
+def _by_rule(space: SpaceMap, config: Config, told: Judgement) -> bool | None:
+    """What the exported function would say without an answer."""
+    if told.forbidden:
+        return False
+    if (space.joint is None and len(moves_of(space, config)) > 1) or told.untried:
+        return None
+    return not told.broken
+
+
+def _equal(space: SpaceMap) -> Iterator[str]:
+    if space.joint is None:
+        for name, knob in space.knobs.items():
+            first = {
+                repr(value): knob.baseline if knob.baseline in group else group[0]
+                for group in knob.equivalent
+                for value in group
+            }
+            if first:
+                yield f"    # {one_line(knob.why)}"
+                yield f"    ({name!r}, (), {{(): {first!r}}}),"
+        return
+    reduced = reduced_space_of(space)
+    why = {item.knob: item.words for item in space.joint.inertness}
+    for step in reduced.steps:
+        reads = [column for column in step.columns if column != step.column]
+        domain, cases = reduced.domains[step.column], dict[tuple[str, ...], dict[str, Value]]()
+        for places in itertools.product(*(range(len(reduced.domains[column])) for column in reads)):
+            at: dict[int, Any] = {**dict(zip(reads, places, strict=True)), step.column: slice(None)}
+            stands = step.table[tuple(at[column] for column in step.columns)]
+            case = {repr(domain[i]): domain[int(to)] for i, to in enumerate(stands) if i != int(to)}
+            if case:
+                cases[tuple(repr(reduced.domains[c][p]) for c, p in zip(reads, places, strict=True))] = case
+        name = reduced.names[step.column]
+        yield f"    # {one_line(why.get(name, '')) or f'values of {name} that gave one program'}"
+        yield f"    ({name!r}, {tuple(reduced.names[c] for c in reads)!r}, {cases!r}),"
+
+
+def _launch(launch: Config, unsaid: dict[str, Any]) -> str:
+    own = {name: value for name, value in launch.items() if name not in LAUNCH_OPTIONS}
+    options = {name: launch.get(name, unsaid.get(name)) for name in LAUNCH_OPTIONS}
+    return repr((own, {name: value for name, value in options.items() if value is not None}))

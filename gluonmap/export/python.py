@@ -1,0 +1,60 @@
+"""The hand-off as a Python module: a list of `triton.Config`."""
+
+from __future__ import annotations
+
+import ast
+
+from gluonmap.errors import UsageError
+from gluonmap.export.heading import UNTIMED, check_names, heading, is_spelled, launch_defaults, literal, one_line
+from gluonmap.handoff.launches import launches
+from gluonmap.handoff.spelled import PREFIX
+from gluonmap.model import Config, Value
+from gluonmap.space import SpaceMap
+from gluonmap.targets import LAUNCH_OPTIONS
+
+_KNOWN = ("triton", "tl", "gl", "float")
+_PARTS = (ast.Name, ast.Attribute, ast.List, ast.Tuple, ast.Call, ast.Constant, ast.UnaryOp, ast.USub, ast.UAdd)
+
+
+def render(space: SpaceMap, limit: int | None = None) -> str:
+    """Return a module whose `CONFIGS` equals `SpaceMap.configs(limit)`.
+
+    Raises:
+        UsageError: nothing to hand over; no Triton here; a value that names what only the kernel's module has.
+    """
+    check_names(space)
+    found, defaults = launches(space, limit), launch_defaults(space)
+    told = [*heading(space, "Configurations for", len(found)), UNTIMED]
+    imports = ["import triton"]
+    if any(is_spelled(value) for launch in found for value in launch.values()):
+        imports += ["from triton import language as tl  # noqa: F401"]
+        imports += ["from triton.experimental.gluon import language as gl  # noqa: F401"]
+    lines = [*(f"# {line}" for line in told), "", *imports, "", "CONFIGS = ["]
+    lines += [f"    {_config(launch, defaults)}," for launch in found]
+    return "\n".join([*lines, "]"]) + "\n"
+
+
+def _config(launch: Config, defaults: dict[str, object]) -> str:
+    own = ", ".join(f"{name!r}: {_value(value)}" for name, value in launch.items() if name not in LAUNCH_OPTIONS)
+    options = {name: launch.get(name, defaults.get(name)) for name in LAUNCH_OPTIONS}
+    given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
+    return f"triton.Config({{{own}}}, {given})"
+
+
+def _value(value: Value) -> str:
+    if not is_spelled(value):
+        return literal(value)
+    text = str(value)[len(PREFIX) :].strip()
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"the map's value {value!r} is no Python: {error}.") from error
+    layouts = {name for node in ast.walk(tree) if isinstance(node, ast.Call) for name in [ast.unparse(node.func)]}
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    strange = sorted(names - {*_KNOWN}) or sorted(n for n in layouts if not (n == "float" or n.endswith("Layout")))
+    if strange or not all(isinstance(node, (*_PARTS, ast.expr_context, ast.keyword)) for node in ast.walk(tree)):
+        raise UsageError(
+            f"the map's value {one_line(text)!r} names {', '.join(strange) or 'what'} a module of its own cannot name. "
+            "@gluonmap.autotune makes what the kernel's own module names."
+        )
+    return ast.unparse(tree)

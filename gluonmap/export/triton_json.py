@@ -1,0 +1,46 @@
+"""The hand-off as JSON, in the shape that Triton's own `<kernel>.autotune.json` gives to a configuration.
+
+Triton stores `[config.__dict__, timings]` pairs and makes each again with `Config(**entry)` (`check_disk_cache` in
+triton/runtime/autotuner.py, 3.6 to 3.9). Its file belongs to one key of one device and holds times, which no map has:
+so this is a document of its own around the same entries, not a file for Triton's cache.
+"""
+
+from __future__ import annotations
+
+from gluonmap import codec
+from gluonmap.export.heading import UNTIMED, heading, launch_defaults, refuse_spelled
+from gluonmap.handoff.launches import launches
+from gluonmap.space import SpaceMap
+from gluonmap.targets import LAUNCH_OPTIONS
+
+SCHEMA = "gluonmap.configs/1"
+
+
+def render(space: SpaceMap, limit: int | None = None) -> str:
+    """Return JSON whose `configs` hold the keywords of `triton.Config`, equal to `SpaceMap.configs(limit)`.
+
+    Raises:
+        UsageError: nothing to hand over; no Triton here; a value that JSON cannot hold.
+    """
+    found, defaults = launches(space, limit), launch_defaults(space)
+    for launch in found:
+        refuse_spelled(space, launch, "--format python writes it.")
+    entries = [
+        {
+            "kwargs": {name: value for name, value in launch.items() if name not in LAUNCH_OPTIONS},
+            **{name: launch.get(name, defaults.get(name)) for name in LAUNCH_OPTIONS},
+            "pre_hook": None,
+            "ir_override": None,
+        }
+        for launch in found
+    ]
+    document = {
+        "schema": SCHEMA,
+        "kernel": space.kernel,
+        "file": space.file,
+        "target": space.target,
+        "triton": space.triton,
+        "about": [*heading(space, "Configurations for", len(found)), UNTIMED],
+        "configs": entries,
+    }
+    return codec.dumps(document).decode()
