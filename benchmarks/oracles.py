@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gluonmap.acquire.answers import Answer
+from gluonmap.acquire.answers import Answer, ReasonKey, reason_key
 from gluonmap.acquire.space import Rows, Space, space_of
 from gluonmap.model import Config, Outcome, Value
 
@@ -52,15 +52,23 @@ class Hidden:
     def space(self) -> Space:
         return space_of(self.domains)
 
-    def scopes(self) -> dict[str, frozenset[str]]:
-        """The knobs that the rules of each reason read."""
-        columns = self.space.columns(self.space.all_rows()[:1] if self.space.size < MOST_LISTED else self.judged()[:1])
-        found: dict[str, frozenset[str]] = {}
-        rules = [*self.rules, *([("shared memory over budget", self.shared)] if self.shared else [])]
-        for reason, rule in rules:
-            reading = Reading(columns)
-            rule(reading)
-            found[reason] = found.get(reason, frozenset()) | reading.read
+    def scopes(self) -> dict[ReasonKey, frozenset[str]]:
+        """The knobs that the rules of each reason read; only of reasons that some configuration fails for.
+
+        Reasons that differ in numbers only are one: messages tell no more.
+        """
+        rows = self.judged()
+        columns, occurring = self.space.columns(rows[:1]), set(np.unique(self.labels(rows)).tolist())
+        reasons = list(dict.fromkeys(reason for reason, _ in self.rules))
+        rules = [(reasons.index(reason) + 1, rule) for reason, rule in self.rules]
+        rules += [(len(reasons) + 1, self.shared)] if self.shared else []
+        found: dict[ReasonKey, frozenset[str]] = {}
+        for label, rule in rules:
+            if label in occurring:
+                reading = Reading(columns)
+                rule(reading)
+                key = reason_key(self._answer(label, reasons, 0))
+                found[key] = found.get(key, frozenset()) | reading.read
         return found
 
     def labels(self, rows: Rows) -> npt.NDArray[np.int64]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,13 @@ class Table:
 
     def oracle(self) -> Replay:
         return Replay(self)
+
+    def judged(self) -> tuple[Rows, Mask]:
+        """The rows with a verdict that is evidence, and which of them fail."""
+        space = space_of(self.domains)
+        places = [i for i, answer in enumerate(self.answers) if answer.outcome in KNOWN]
+        rows: Rows = np.array([space.encode(self.configs[i]) for i in places], np.int16).reshape(len(places), -1)
+        return rows, np.array([not self.answers[i].passed for i in places], bool)
 
     def likely_baseline(self) -> Config:
         """A passing configuration, as near to the middle of the domains as there is one."""
@@ -77,20 +86,21 @@ class Score:
 
 
 def read_table(path: Path) -> Table:
-    """Return the table in a file of JSON lines.
+    """Return the table in a file of JSON lines, compressed where its name ends in .gz.
 
     Raises:
         StorageFault: the file cannot be read.
         UsageError: a line is no row.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         raise StorageFault(f"cannot read the table {path}: {error}") from error
     rows = [_row(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not rows:
         raise UsageError(f'{path} holds no rows; a row is {{"config": {{…}}, "outcome": "PASS"}}.')
-    return make_table(path.name.removesuffix(".jsonl"), rows)
+    return make_table(path.name.removesuffix(".gz").removesuffix(".jsonl"), rows)
 
 
 def make_table(name: str, rows: Sequence[tuple[Config, Answer]]) -> Table:
@@ -127,11 +137,7 @@ def learn_table(
     batch: int = 2,
 ) -> tuple[Learned, Score]:
     """Learn a table row by row, as if it were the compiler, and score the model after every question."""
-    space = space_of(table.domains)
-    judged = [i for i, answer in enumerate(table.answers) if answer.outcome in KNOWN]
-    rows: Rows = np.array([space.encode(table.configs[i]) for i in judged], np.int16).reshape(len(judged), -1)
-    fails: Mask = np.array([not table.answers[i].passed for i in judged], bool)
-    watcher = Watcher(rows, fails)
+    watcher = Watcher(*table.judged())
     learned = learn(
         table.oracle(),
         table.domains,

@@ -353,6 +353,24 @@ def test_a_baseline_outside_the_domains_is_refused() -> None:
         start(GEMM, baseline=BASELINE | {"num_warps": 16})
 
 
+def test_learning_ends_before_its_budget_where_nothing_is_left_to_doubt() -> None:
+    oracle = HiddenConstraints(*RULES)
+    learned = learn(oracle, GEMM, baseline=BASELINE, budget=300, validate=30)
+    assert mistakes(learned, oracle, GEMM) == []
+    kinds = [item.kind for item in learned.asked]
+    assert kinds.count("validate") == 30
+    assert len(kinds) <= 200
+    assert not {"cover3", "border"} & set(kinds)
+
+
+def test_deep_learning_finds_a_rare_combination_of_three_values() -> None:
+    space: dict[str, Sequence[Value]] = dict.fromkeys("ABCD", (1, 2, 4, 8))
+    oracle = HiddenConstraints("A != 4 or B != 2 or C != 8")
+    learned = learn(oracle, space, baseline=dict.fromkeys(space, 1), deep=True, validate=0)
+    assert mistakes(learned, oracle, space) == []
+    assert len(oracle.asked) <= 300
+
+
 # ---- spaces at the extremes ----------------------------------------------------------------------------------------
 
 

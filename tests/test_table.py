@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from gluonmap.cli import cli
-from gluonmap.errors import UsageError
+from gluonmap.errors import StorageFault, UsageError
 from gluonmap.model import Outcome
 from gluonmap.table import learn_table, make_table, read_table
 
@@ -47,6 +48,20 @@ def test_a_hidden_rule_is_learned_exactly_from_few_rows(tmp_path: Path, seed: in
     assert score.exact_from is not None
     assert score.exact_from <= 60
     assert learned.feasible == sum(each["outcome"] == "PASS" for each in ROWS)
+
+
+def test_a_compressed_table_reads_like_a_plain_one(tmp_path: Path) -> None:
+    plain = written(tmp_path, ROWS)
+    packed = tmp_path / "verdicts.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert read_table(packed) == read_table(plain)
+
+
+def test_a_torn_file_is_named(tmp_path: Path) -> None:
+    packed = tmp_path / "verdicts.jsonl.gz"
+    packed.write_bytes(gzip.compress(b"{}" * 5000)[:40])
+    with pytest.raises(StorageFault, match="verdicts"):
+        read_table(packed)
 
 
 def test_rows_that_a_partial_table_lacks_are_never_asked(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def start(
     validate: int = 200,
     confidence: float = 0.95,
     seed: int = 0,
+    deep: bool = False,
     only: Sequence[Config] | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Session:
@@ -41,13 +42,14 @@ def start(
 
     `given` are restrictions: what violates one is never asked. `read` are demands read from the source: believed until
     a pass contradicts them, and confirmed by probing. `known` was answered before: evidence from the start, and no
-    question. `budget` bounds the questions for learning, `validate` those for the certificate. `only`: the
-    configurations that may be asked at all, where that is not the whole product.
+    question. `budget` bounds the questions for learning, `validate` those for the certificate; with `deep`, learning
+    goes on to triples of values and to borders until its budget is used, which finds rare combinations of three.
+    `only`: the configurations that may be asked at all, where that is not the whole product.
 
     Raises:
         UsageError: the baseline lies outside the domains or violates a restriction.
     """
-    settings = Settings(budget, validate, confidence, seed, needs_baseline=True)
+    settings = Settings(budget, validate, confidence, seed, deep, needs_baseline=True)
     return _session(space, baseline, given, read, known, settings, only, watch)
 
 
@@ -62,6 +64,7 @@ def learn(
     validate: int = 200,
     confidence: float = 0.95,
     seed: int = 0,
+    deep: bool = False,
     batch: int = 2,
     only: Sequence[Config] | None = None,
     watch: Callable[[Progress], None] | None = None,
@@ -71,7 +74,7 @@ def learn(
     As `start`, but where the baseline fails another start is searched. An oracle that remembers its answers must ask
     afresh for a configuration that it is given a second time.
     """
-    settings = Settings(budget, validate, confidence, seed)
+    settings = Settings(budget, validate, confidence, seed, deep)
     session = _session(space, baseline, given, read, (), settings, only, watch)
     while not session.done:
         asked = _some(session, batch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,17 @@ class Proposal:
 
     row: Row
     kind: str
+
+
+class Depth(Enum):
+    """How far the search for something left to learn goes."""
+
+    FIRST = 1
+    """Doubts, pairs of values, repairs of what fails by itself: before the model is frozen."""
+    REPAIRS = 2
+    """Small doubts too, and repairs by pairs of values."""
+    ALL = 3
+    """Triples of values, and borders, until the budget is used."""
 
 
 Maker = Callable[[], Proposal | None]
@@ -86,7 +98,7 @@ class Planner:
         for order in (2, 3):
             self._seen[order] = Seen(self.universe.space, order)
 
-    def propose(self, in_flight: Sequence[Proposal], *, deep: bool) -> Proposal | None:
+    def propose(self, in_flight: Sequence[Proposal], depth: Depth) -> Proposal | None:
         """A configuration unlike those in flight; None where nothing is left to learn by these means."""
         view = self._look()
         coming = np.array([proposal.row for proposal in in_flight], np.int16).reshape(
@@ -98,14 +110,14 @@ class Planner:
         if not free.any():
             return None
         turn, self.plans = self.plans, self.plans + 1
-        for make in self._makers(turn, view, free, coming, deep=deep):
+        for make in self._makers(turn, view, free, coming, depth):
             proposal = make()
             if proposal is not None:
                 self.borders += proposal.kind == "border"
                 return proposal
         return None
 
-    def _makers(self, turn: int, view: View, free: Mask, coming: Rows, *, deep: bool) -> list[Maker]:
+    def _makers(self, turn: int, view: View, free: Mask, coming: Rows, depth: Depth) -> list[Maker]:
         """Ways to find a question, in the order in which they are tried this time."""
         first: list[Maker] = [
             lambda: self._doubted(view, free, FIRST_DOUBT, coming),
@@ -114,10 +126,17 @@ class Planner:
         if turn % 2:
             first.reverse()
         first.append(lambda: self._repairing(view, free, coming, deep=False))
-        if not deep:
+        if depth is Depth.FIRST:
             return first
         if turn % 2:
             first.append(lambda: self._joining(view, free, coming))
+        if depth is Depth.REPAIRS:
+            return [
+                *first,
+                lambda: self._repairing(view, free, coming, deep=True),
+                lambda: self._joining(view, free, coming),
+                lambda: self._doubted(view, free, LAST_DOUBT, coming),
+            ]
         later: list[Maker] = [
             lambda: self._repairing(view, free, coming, deep=True),
             lambda: self._covering(3, view, free & ~view.predicted, coming),

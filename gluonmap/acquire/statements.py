@@ -60,7 +60,7 @@ def notes(learner: Learner, size: int, feasible: int | None) -> Iterator[str]:
     if evidence.unstable:
         yield (
             f"{len(evidence.unstable)} configurations were answered in two ways; they were left out of all fitting. "
-            "A kernel that does so is worth a look before it is tuned: repeat one with `gluonmap probe --again`."
+            "A kernel that does so is worth a look before it is tuned: `gluonmap repeat MAP KNOB=VALUE` repeats one."
         )
     yield from _about_extremes(learner, passed, size, feasible)
     unknown = sum(not answer.known for answer in evidence.answers)
