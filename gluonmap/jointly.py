@@ -138,6 +138,7 @@ class Jointly:
             validate=self._budget[1],
             confidence=self.effort.confidence,
             seed=self.effort.seed,
+            deep=self.effort.depth == "deep",
         )
         usual = self.oracle.limits
         try:

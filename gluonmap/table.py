@@ -134,6 +134,7 @@ def learn_table(
     validate: int = 200,
     confidence: float = 0.95,
     seed: int = 0,
+    deep: bool = False,
     batch: int = 2,
 ) -> tuple[Learned, Score]:
     """Learn a table row by row, as if it were the compiler, and score the model after every question."""
@@ -147,6 +148,7 @@ def learn_table(
         validate=validate,
         confidence=confidence,
         seed=seed,
+        deep=deep,
         batch=batch,
         watch=watcher,
     )
