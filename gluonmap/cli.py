@@ -17,6 +17,7 @@ from gluonmap import __version__
 from gluonmap.become import become
 from gluonmap.commands.explain import explain
 from gluonmap.commands.export import export
+from gluonmap.commands.key import key
 from gluonmap.commands.predict import predict
 from gluonmap.commands.space import space as space_command
 from gluonmap.options import bytes_of, pair, value_of, values_of
@@ -367,6 +368,7 @@ def targets(as_json: bool) -> None:
 
 cli.add_command(explain)
 cli.add_command(export)
+cli.add_command(key)
 cli.add_command(predict)
 cli.add_command(space_command)
 
