@@ -10,6 +10,9 @@ from gluonmap.model import Value
 from gluonmap.space import SpaceMap
 
 UNTIMED = "Every configuration was compiled and passed. None was timed: nothing here is tuned."
+PREDICTED = (
+    "What the rules allow is predicted to pass, as far as the map knows. Nothing was timed: nothing here is tuned."
+)
 
 
 def heading(space: SpaceMap, what: str, handed: int | None = None) -> list[str]:

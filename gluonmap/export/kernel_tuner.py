@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gluonmap.export.expressions import Domains, expression_of
-from gluonmap.export.heading import UNTIMED, check_names, evidence, heading, is_spelled, literal
+from gluonmap.export.heading import PREDICTED, check_names, evidence, heading, is_spelled, literal
 from gluonmap.judge import domains_of
 from gluonmap.model import Outcome, Value
 from gluonmap.relation import scope_of
@@ -24,7 +24,7 @@ def render(space: SpaceMap) -> str:
     """Return a module with `tune_params` and `restrictions`, for `kernel_tuner.tune_kernel`."""
     check_names(space)
     domains = tune_params(space)
-    lines = [f"# {line}" for line in (*heading(space, "Parameters and restrictions of"), UNTIMED)]
+    lines = [f"# {line}" for line in (*heading(space, "Parameters and restrictions of"), PREDICTED)]
     if space.joint is None:
         lines.append("# Each value passed alone, beside the baseline; values that failed alone are left out.")
     if any(is_spelled(value) for values in domains.values() for value in values):

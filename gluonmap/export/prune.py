@@ -11,7 +11,7 @@ from gluonmap.dtypes import DTYPES, POINTER
 from gluonmap.export import pruner
 from gluonmap.export.expressions import expression_of
 from gluonmap.export.heading import (
-    UNTIMED,
+    PREDICTED,
     check_names,
     evidence,
     heading,
@@ -48,7 +48,7 @@ def render(space: SpaceMap, limit: int | None = None) -> str:
         for value in values:
             refuse_spelled(space, {name: value}, _INSTEAD)
     own, judge = launches(space, limit), Judge(space)
-    told = [*heading(space, "A pruning function for"), UNTIMED, _USE]
+    told = [*heading(space, "A pruning function for"), PREDICTED, _USE]
     unsaid = {**launch_defaults(space), **space.recipe.fixed}
     lines = [f"# {line}" for line in told]
     lines += ["", "import sys", "import warnings", "from collections.abc import Callable", "from typing import Any", ""]
@@ -182,7 +182,7 @@ def _equal(space: SpaceMap) -> Iterator[str]:
                 yield f"    ({name!r}, (), {{(): {first!r}}}),"
         return
     reduced = reduced_space_of(space)
-    why = {item.knob: item.words for item in space.joint.inertness}
+    why = {item.knob: item.words for item in space.joint.inertness if item.relation or not item.condition}
     for step in reduced.steps:
         reads = [column for column in step.columns if column != step.column]
         domain, cases = reduced.domains[step.column], dict[tuple[str, ...], dict[str, Value]]()
