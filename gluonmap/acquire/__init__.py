@@ -42,9 +42,10 @@ def start(
 
     `given` are restrictions: what violates one is never asked. `read` are demands read from the source: believed until
     a pass contradicts them, and confirmed by probing. `known` was answered before: evidence from the start, and no
-    question. `budget` bounds the questions for learning, `validate` those for the certificate; with `deep`, learning
-    goes on to triples of values and to borders until its budget is used, which finds rare combinations of three.
-    `only`: the configurations that may be asked at all, where that is not the whole product.
+    question. `budget` bounds the questions for learning, `validate` those for the certificate. Learning ends where
+    nothing is left to doubt and to repair, after a few triples of values and borders; with `deep` it goes on with these
+    until its budget is used, which finds rare combinations of three. `only`: the configurations that may be asked at
+    all, where that is not the whole product.
 
     Raises:
         UsageError: the baseline lies outside the domains or violates a restriction.

@@ -9,12 +9,14 @@ import numpy as np
 
 from gluonmap.acquire.atoms import Atom, Part, any_fails
 from gluonmap.acquire.evidence import Evidence
-from gluonmap.acquire.fit import ATOM_BITS, EPSILON, Problem, all_outside, threshold
+from gluonmap.acquire.fit import ATOM_BITS, EPSILON, Problem, all_outside, bounds, threshold
 from gluonmap.acquire.space import Mask, Numbers, Rows
 
 OPEN_BITS = 9.0
 """Alternatives that are longer by more than this are not considered."""
 MOST_ALTERNATIVES = 400
+MOST_PAIRED = 250
+"""Conditions, the shortest first, that are tried in pairs."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def alternatives(problem: Problem, atom: Atom, owned: Mask) -> list[Alternative]
         *_pairs(problem, owned, atom.bits + OPEN_BITS),
     ]
     if len(atom.parts) >= 2:
-        found += _conditionals(problem, owned)
+        found += _conditionals(problem, owned, atom.bits + OPEN_BITS)
     least = min([atom.bits, *(item.bits for item in found)])
     found = sorted((item for item in found if item.bits <= least + OPEN_BITS), key=lambda item: item.bits)
     return [Alternative(atom.bits, atom=atom), *found[:MOST_ALTERNATIVES]]
@@ -92,7 +94,7 @@ def _forms(problem: Problem, owned: Mask, atom: Atom) -> list[Alternative]:
     values = evidence.values[:short, problem.positive[owned]]
     low, high = problem.bounds[0][:short], problem.bounds[1][:short]
     found = []
-    for kind, covers in enumerate(all_outside(values, low, high)):
+    for kind, covers in enumerate(all_outside(values, bounds(values), low, high)):
         for index in np.flatnonzero(covers):
             passing = float(low[index] if kind == 1 else high[index])
             failing = float(values[index].max() if kind == 1 else values[index].min())
@@ -116,7 +118,7 @@ def _pairs(problem: Problem, owned: Mask, most_bits: float) -> list[Alternative]
     bits = evidence.predicates.bits[partial[holds]]
     if len(holds) < 2 or np.sort(bits)[:2].sum() + ATOM_BITS + 1 > most_bits:
         return []
-    keep = partial[holds[bits + bits.min() + ATOM_BITS + 1 <= most_bits]]
+    keep = partial[holds[bits + bits.min() + ATOM_BITS + 1 <= most_bits]][:MOST_PAIRED]
     first, second = np.nonzero(problem.apart(keep))
     length = evidence.predicates.bits[keep]
     total = length[first] + length[second] + ATOM_BITS + 1
@@ -128,23 +130,28 @@ def _pairs(problem: Problem, owned: Mask, most_bits: float) -> list[Alternative]
     ]
 
 
-def _conditionals(problem: Problem, owned: Mask) -> list[Alternative]:
+def _conditionals(problem: Problem, owned: Mask, most_bits: float) -> list[Alternative]:
     evidence = problem.evidence
-    usable = evidence.forms.conditional
-    places = problem.positive[owned]
-    values = evidence.values[np.ix_(usable, places)]
+    usable, places = evidence.forms.conditional, problem.positive[owned]
     literals = np.flatnonzero(evidence.predicates.literal & ~problem.free)
+    literals = literals[evidence.truth[np.ix_(literals, places)].all(1)]
+    if not len(literals):
+        return []
+    bases = evidence.predicates.bits[literals] + ATOM_BITS + 1
+    form_bits = evidence.forms.bits[usable]
+    values = evidence.values[np.ix_(usable[form_bits <= most_bits - bases.min()], places)]
+    ends = bounds(values)
     found = []
-    for literal in literals[evidence.truth[np.ix_(literals, places)].all(1)]:
-        low, high = problem.past.under(int(literal))
-        base = float(evidence.predicates.bits[literal]) + ATOM_BITS + 1
-        for kind, covers in enumerate(all_outside(values, low, high)):
+    for literal, base in zip(literals.tolist(), bases.tolist(), strict=True):
+        short = int(np.searchsorted(form_bits, most_bits - base, "right"))
+        low, high = (end[:short] for end in problem.past.under(literal))
+        for kind, covers in enumerate(all_outside(values[:short], (ends[0][:short], ends[1][:short]), low, high)):
             for place in np.flatnonzero(covers):
                 passing = float(low[place] if kind == 1 else high[place])
                 failing = float(values[place].max() if kind == 1 else values[place].min())
                 index = int(usable[place])
                 bits = base + float(evidence.forms.bits[index])
-                found.append(Alternative(bits, (int(literal),), (index, kind, passing, failing)))
+                found.append(Alternative(bits, (literal,), (index, kind, passing, failing)))
     return sorted(found, key=lambda item: item.bits)[:MOST_ALTERNATIVES]
 
 
@@ -188,7 +195,7 @@ def _shortest(problem: Problem, owned: Mask, below: float) -> Atom | None:
     """The shortest atom that explains the failures `owned`, if it takes less than `below` bits."""
     stand_in = Atom((), below)
     found = [*_forms(problem, owned, stand_in), *_predicates(problem, owned), *_pairs(problem, owned, below)]
-    found += _conditionals(problem, owned)
+    found += _conditionals(problem, owned, below)
     best = min(found, key=lambda item: item.bits, default=None)
     return None if best is None or best.bits >= below else atom_of(problem, best)
 

@@ -158,9 +158,9 @@ def outside(values: Numbers, low: Numbers, high: Numbers) -> tuple[Mask, Mask, M
     return values > high[:, None] + EPSILON, values < low[:, None] - EPSILON, beside
 
 
-def all_outside(values: Numbers, low: Numbers, high: Numbers) -> tuple[Mask, Mask, Mask]:
-    """As `outside`: whether all values of a row lie there."""
-    least, greatest = values.min(1), values.max(1)
+def all_outside(values: Numbers, ends: tuple[Numbers, Numbers], low: Numbers, high: Numbers) -> tuple[Mask, Mask, Mask]:
+    """As `outside`: whether all values of a row lie there; `ends` are the least and the greatest of each row."""
+    least, greatest = ends
     beside = np.zeros(len(values), bool)
     one = _single(low, high)
     beside[one] = (np.abs(values[one] - high[one][:, None]) > EPSILON).all(1)

@@ -12,7 +12,7 @@ from gluonmap.acquire.certificate import Validation
 from gluonmap.acquire.evidence import PASSED, UNKNOWN, Evidence
 from gluonmap.acquire.forms import Forms
 from gluonmap.acquire.inert import wanted
-from gluonmap.acquire.plan import Depth, Planner, Proposal, Row
+from gluonmap.acquire.plan import Planner, Proposal, Row
 from gluonmap.acquire.predicates import Predicates
 from gluonmap.acquire.region import Model, ReadRule
 from gluonmap.acquire.space import Mask, Rows, Space
@@ -49,6 +49,7 @@ class Settings:
     confidence: float = 0.95
     seed: int = 0
     deep: bool = False
+    """Ask for rare combinations until the budget is used."""
     needs_baseline: bool = False
     """Ask nothing more if the baseline fails."""
 
@@ -89,7 +90,7 @@ class Learner:
         forms = Forms(space)
         self.evidence = Evidence(space, forms, Predicates(space, forms))
         self.model = Model(self.evidence, read)
-        self.planner = Planner(universe, self.evidence, self.model, random)
+        self.planner = Planner(universe, self.evidence, self.model, random, settings.deep)
         self.validation = Validation(universe, random, settings.confidence)
         self.records: list[Record] = []
         """What was answered, in that order; what the caller knew comes first."""
@@ -207,23 +208,22 @@ class Learner:
         """The next question; None where none is left, or none before an answer that is in flight."""
         if self.before_validation is None:
             if self.may_learn > 0 and self._spent < VALIDATE_FROM:
-                proposal = self._learn(Depth.FIRST)
+                proposal = self._learn(deep=False)
                 if proposal is not None or self.in_flight:
                     return proposal
             self.before_validation = self._spent
-        depth = Depth.ALL if self.settings.deep else Depth.REPAIRS
         learns_first = (self._deep_turn + 1) % DEEP_PER_VALIDATION > 0
-        proposal = self._learn(depth) if learns_first else (yield from self._validate())
+        proposal = self._learn(deep=True) if learns_first else (yield from self._validate())
         if proposal is None:
-            proposal = (yield from self._validate()) if learns_first else self._learn(depth)
+            proposal = (yield from self._validate()) if learns_first else self._learn(deep=True)
         self._deep_turn += proposal is not None
         return proposal
 
-    def _learn(self, depth: Depth) -> Proposal | None:
-        kept = 0 if depth is Depth.FIRST or not self._tells_programs else self.settings.budget // KEPT_FOR_INERTNESS
+    def _learn(self, *, deep: bool) -> Proposal | None:
+        kept = self.settings.budget // KEPT_FOR_INERTNESS if deep and self._tells_programs else 0
         if self.may_learn <= kept:
             return None
-        return self.planner.propose(list(self.in_flight.values()), depth)
+        return self.planner.propose(list(self.in_flight.values()), deep=deep)
 
     def _validate(self) -> Generator[Proposal | None, None, Proposal | None]:
         if self._validated >= self.settings.validate:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,8 @@ FRESH_POOL = 12
 BORDERS = ((0.45, 80), (0.25, 60))
 """Share of the asked neighbours that must speak against the model to make a configuration worth asking, and after how
 many such questions no more are asked: first among the other deep questions, then when these have run out."""
+FEW_TRIPLES, FEW_BORDERS = 40, 40
+"""So many questions of these kinds are asked where the search is not thorough."""
 PLENTY = 3
 """Failures seen of nothing but one arithmetic constraint, after which its repair is left for later."""
 
@@ -43,17 +45,6 @@ class Proposal:
 
     row: Row
     kind: str
-
-
-class Depth(Enum):
-    """How far the search for something left to learn goes."""
-
-    FIRST = 1
-    """Doubts, pairs of values, repairs of what fails by itself: before the model is frozen."""
-    REPAIRS = 2
-    """Small doubts too, and repairs by pairs of values."""
-    ALL = 3
-    """Triples of values, and borders, until the budget is used."""
 
 
 Maker = Callable[[], Proposal | None]
@@ -87,8 +78,11 @@ class Planner:
     evidence: Evidence
     model: Model
     random: np.random.Generator
+    thorough: bool = False
+    """Triples of values and borders until the budget is used, not only a few."""
     plans: int = 0
-    borders: int = 0
+    asked: Counter[str] = field(default_factory=Counter)
+    """Proposals by kind."""
     _view: View | None = None
     _viewed: tuple[int, int] = (-1, -1)
     _drawn: int = 0
@@ -98,7 +92,7 @@ class Planner:
         for order in (2, 3):
             self._seen[order] = Seen(self.universe.space, order)
 
-    def propose(self, in_flight: Sequence[Proposal], depth: Depth) -> Proposal | None:
+    def propose(self, in_flight: Sequence[Proposal], *, deep: bool) -> Proposal | None:
         """A configuration unlike those in flight; None where nothing is left to learn by these means."""
         view = self._look()
         coming = np.array([proposal.row for proposal in in_flight], np.int16).reshape(
@@ -110,14 +104,14 @@ class Planner:
         if not free.any():
             return None
         turn, self.plans = self.plans, self.plans + 1
-        for make in self._makers(turn, view, free, coming, depth):
+        for make in self._makers(turn, view, free, coming, deep=deep):
             proposal = make()
             if proposal is not None:
-                self.borders += proposal.kind == "border"
+                self.asked[proposal.kind] += 1
                 return proposal
         return None
 
-    def _makers(self, turn: int, view: View, free: Mask, coming: Rows, depth: Depth) -> list[Maker]:
+    def _makers(self, turn: int, view: View, free: Mask, coming: Rows, *, deep: bool) -> list[Maker]:
         """Ways to find a question, in the order in which they are tried this time."""
         first: list[Maker] = [
             lambda: self._doubted(view, free, FIRST_DOUBT, coming),
@@ -126,32 +120,27 @@ class Planner:
         if turn % 2:
             first.reverse()
         first.append(lambda: self._repairing(view, free, coming, deep=False))
-        if depth is Depth.FIRST:
+        if not deep:
             return first
         if turn % 2:
             first.append(lambda: self._joining(view, free, coming))
-        if depth is Depth.REPAIRS:
-            return [
-                *first,
-                lambda: self._repairing(view, free, coming, deep=True),
-                lambda: self._joining(view, free, coming),
-                lambda: self._doubted(view, free, LAST_DOUBT, coming),
-            ]
+        share, borders = BORDERS[0]
         later: list[Maker] = [
             lambda: self._repairing(view, free, coming, deep=True),
             lambda: self._covering(3, view, free & ~view.predicted, coming),
-            lambda: self._bordering(view, free, coming, *BORDERS[0]),
+            lambda: self._bordering(view, free, coming, share, borders if self.thorough else FEW_BORDERS),
             lambda: self._doubted(view, free, DEEP_DOUBT, coming),
         ]
-        turn %= len(later)
-        return [
-            *first,
-            *later[turn:],
-            *later[:turn],
+        if not self.thorough and self.asked["cover3"] >= FEW_TRIPLES:
+            del later[1]
+        last: list[Maker] = [
             lambda: self._joining(view, free, coming),
-            lambda: self._bordering(view, free, coming, *BORDERS[1]),
             lambda: self._doubted(view, free, LAST_DOUBT, coming),
         ]
+        if self.thorough:
+            last.insert(0, lambda: self._bordering(view, free, coming, *BORDERS[1]))
+        turn %= len(later)
+        return [*first, *later[turn:], *later[:turn], *last]
 
     def _look(self) -> View:
         stamp = (self.evidence.revision, self.model.version)
@@ -196,7 +185,7 @@ class Planner:
         used = sorted({column for atom in self.model.atoms() for column in atom.columns})
         known = self.evidence.labels >= PASSED
         places = np.flatnonzero(free)
-        if self.borders >= most or not used or not known.any() or not len(places):
+        if self.asked["border"] >= most or not used or not known.any() or not len(places):
             return None
         asked, passed = self.evidence.rows[known], self.evidence.labels[known] == PASSED
         rows, count = view.rows[places], len(asked)
