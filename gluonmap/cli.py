@@ -184,13 +184,15 @@ def probe(kernel_file: Path, **options: Any) -> None:
     maps: list[SpaceMap] = []
 
     def deliver(stored: campaign.Stored) -> None:
+        progress.rest()
         maps.append(stored.space)
         _markdown(stored.path, stored.space)
         if not options["as_json"]:
             _render(stored.space)
 
+    progress = Progress(quiet=options["quiet"])
     try:
-        with Progress(quiet=options["quiet"]) as listen:
+        with progress as listen:
             for stored in campaign.run(settings, wanted, listen):
                 deliver(stored)
     except campaign.Interrupted as stop:

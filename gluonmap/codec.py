@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from pathlib import Path
 from typing import TypeVar
@@ -10,8 +11,26 @@ import msgspec
 
 from gluonmap.errors import StorageFault, UsageError
 from gluonmap.space import MAP_SCHEMA, SpaceMap
+from gluonmap.terms import (
+    AllOf,
+    AnyOf,
+    Compare,
+    Max,
+    Min,
+    Nogood,
+    Product,
+    Quotient,
+    Relation,
+    Remainder,
+    RoundUp,
+    Sum,
+    Term,
+    Written,
+)
 
 T = TypeVar("T")
+MOST_VALUES = 32_767
+MOST_TEXT = 10_000
 
 
 LINE = 120
@@ -58,9 +77,54 @@ def read_map(path: Path) -> SpaceMap:
         head = msgspec.json.decode(data, type=dict[str, object])
         if head.get("schema") != MAP_SCHEMA:
             raise UsageError(f"{path} has schema {head.get('schema')!r}; this gluonmap reads {MAP_SCHEMA!r}.")
-        return msgspec.json.decode(data, type=SpaceMap)
-    except msgspec.DecodeError as error:
+        space = msgspec.json.decode(data, type=SpaceMap)
+        if wrong := _inconsistent(space):
+            raise msgspec.DecodeError(wrong)
+    except (msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"{path} is no map: {error}. gluonmap probe KERNEL writes it anew.") from error
+    return space
+
+
+def _inconsistent(space: SpaceMap) -> str:
+    """What in a map contradicts itself, so that no answer of it could be trusted; "" for a map as it was written."""
+    if extra := space.knobs.keys() - space.baseline.keys():
+        return f"the baseline has no {', '.join(sorted(extra))}"
+    joint = space.joint
+    if joint is None:
+        return ""
+    if joint.domains.keys() != space.baseline.keys():
+        return f"joint.domains and the baseline differ in {', '.join(joint.domains.keys() ^ space.baseline.keys())}"
+    if not all(0 < len(domain) < MOST_VALUES for domain in joint.domains.values()):
+        return "a domain of joint.domains is empty, or too long"
+    if any(len(item.values) != len(joint.domains) for item in joint.tried):
+        return "an entry of joint.tried has not one value for each knob"
+    if any(item.config.keys() - space.baseline.keys() for item in joint.programs):
+        return "a program has a knob that the baseline has not"
+    relations = [c.relation for c in joint.constraints]
+    relations += [item.relation for item in joint.inertness if item.relation is not None]
+    relations += [item.relation for item in joint.value_classes if item.relation is not None]
+    return next((wrong for relation in relations if (wrong := _ill_formed(relation))), "")
+
+
+def _ill_formed(part: Relation | Term) -> str:
+    """What makes a relation or a term of it say nothing."""
+    match part:
+        case AnyOf(parts) | AllOf(parts) | Max(parts) | Min(parts) | Sum(parts):
+            return next((w for p in parts if (w := _ill_formed(p))), "") if parts else "a relation has no parts"
+        case Nogood(cells):
+            return "" if cells else "a nogood has no cells"
+        case Compare(left, _, right):
+            return _ill_formed(left) or _ill_formed(right)
+        case Quotient(one, other) | Remainder(one, other):
+            return _ill_formed(one) or _ill_formed(other)
+        case RoundUp(one, multiple):
+            return _ill_formed(one) if multiple > 0 else "a relation rounds up to a multiple of nothing"
+        case Product(parts):
+            return next((w for p in parts if (w := _ill_formed(p))), "")
+        case Written(text):
+            return "" if len(text) <= MOST_TEXT else "a written relation is too long"
+        case _:
+            return ""
 
 
 def write(path: Path, data: bytes) -> None:
@@ -75,6 +139,8 @@ def write(path: Path, data: bytes) -> None:
         part.write_bytes(data)
         part.rename(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            path.with_name(path.name + ".part").unlink(missing_ok=True)
         raise StorageFault(
             f"cannot write {path}: {error.strerror}. Make room there or name another folder with --out."
         ) from error

@@ -6,6 +6,7 @@ All ways of telling end here. What could be inferred is inferred and noted; what
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +17,8 @@ from gluonmap.model import Candidate, Config, Inspection, KnobKind, Parameter, V
 from gluonmap.probefile import ProbeFile
 from gluonmap.targets import Target, option_domain, why_not_a_knob
 
+FLAG = re.compile(r"(use|has|is|enable|with|allow|do|even|apply)_", re.IGNORECASE)
+"""Names of knobs that are tested for truth."""
 CACHE_MODIFIERS: tuple[Value, ...] = (None, ".ca", ".cg", ".cv")
 
 
@@ -101,7 +104,7 @@ class Description:
                 value = expression.evaluate(waiting.pop(name), names)
                 if isinstance(value, tuple):
                     raise UsageError(f"the derived value {name} is a tuple {value!r}; a number or text was expected.")
-                names[name] = value
+                names[name] = _spelled(value)
         return names
 
     def specialisation(self) -> dict[str, str]:
@@ -433,6 +436,8 @@ def infer_domain(name: str, value: Value) -> tuple[Value, ...] | None:
     """Values worth trying around a baseline; None where the value does not tell."""
     if isinstance(value, bool):
         return (False, True)
+    if value in (0, 1) and FLAG.match(name):
+        return (0, 1)
     if isinstance(value, int) and value > 0 and value & (value - 1) == 0:
         if value >= 16:
             return (value // 4, value // 2, value, value * 2)

@@ -288,7 +288,7 @@ def _pinned(told: Iterable[Judgement]) -> str:
     if not found:
         return "it has no other value"
     words = list(dict.fromkeys(item.words for each in found for item in each.telling))
-    return "every other value fails here" + (f": {'; '.join(words[:2])}" if words else "")
+    return "pinned here: every other value fails" + (f": {'; '.join(words[:2])}" if words else "")
 
 
 def _compared(judged: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool, str] | None:

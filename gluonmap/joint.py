@@ -154,7 +154,7 @@ class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
     programs: int | None = None
     """Distinct programs and launches among them, counted by the rules that say which values are equal."""
     complete: bool = False
-    """Every one of these was compiled: `programs` is a fact, not an inference."""
+    """Every feasible configuration was compiled: `programs` is a fact, not an inference."""
 
 
 class Joint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -108,7 +108,8 @@ class Jointly:
         self.answers |= singles
         self.stable = stable
         key = self._wanted_key(singles)
-        joint = None if self.oracle.afresh else self.oracle.journal.conclusion(self.oracle.stamp, key)
+        anew = self.oracle.afresh or self.oracle.retry
+        joint = None if anew else self.oracle.journal.conclusion(self.oracle.stamp, key)
         if joint is None:
             joint = self._learned()
             if not joint.stopped:
@@ -143,17 +144,19 @@ class Jointly:
         usual = self.oracle.limits
         try:
             self.oracle.limits = self._limits(usual)
-            self._learn(session)
+            self._converse(session)
             for _ in range(MOST_ROUNDS):
                 if self.stopped or not self._compile_programs(session):
                     break
         except KeyboardInterrupt:
             self.stopped = INTERRUPTED
+            with interrupts.ignored():
+                self._replay(session)
             session.stop()
         finally:
             self.oracle.limits = usual
         with interrupts.put_off() if not self.stopped else interrupts.ignored():
-            return self._joint(session.finish())
+            return self._joint(self._sound(session.finish()))
 
     def _limits(self, usual: Limits) -> Limits:
         """A shorter deadline than for single values, where the user named none: some tiles compile for minutes."""
@@ -182,8 +185,19 @@ class Jointly:
             if bad:
                 values = ", ".join(map(str, bad))
                 self.notes.append(f"{name} = {values} had no answer alone, and was not tried beside other values")
-            domains[name] = tuple(value for value in knob.domain if value not in bad)
+            domains[name] = self._told_apart(name, [v for v in knob.domain if not any(same(v, b) for b in bad)])
         return domains
+
+    def _told_apart(self, name: str, values: Sequence[Value]) -> tuple[Value, ...]:
+        """Those that arithmetic tells apart: 1, 1.0 and True are one number in a constraint. The baseline's stays."""
+        baseline = self.description.knobs[name].baseline
+        kept: list[Value] = []
+        for value in sorted(values, key=lambda v: not same(v, baseline)):
+            if value in kept:
+                self.notes.append(f"{name} = {value!r} is the number of another value, and was not tried beside others")
+            else:
+                kept.append(value)
+        return tuple(value for value in values if any(same(value, k) for k in kept))
 
     def _known(self, domains: Mapping[str, Sequence[Value]]) -> Iterator[tuple[Config, Told]]:
         """What the screen has answered already."""
@@ -191,10 +205,22 @@ class Jointly:
         for name, domain in domains.items():
             for value in domain:
                 answer = self._answer({name: value})
-                if not same(value, baseline[name]) and answer is not None:
+                config = {**baseline, name: value}
+                allowed = all(holds(Written(text), config) for text in self.given)
+                if allowed and not same(value, baseline[name]) and answer is not None:
                     yield {**baseline, name: value}, self._told(self._candidate({name: value}), answer)
 
-    def _learn(self, session: Session) -> None:
+    def _replay(self, session: Session) -> None:
+        """Ask on as long as the journal answers: an interrupted run knows no less than the one before it."""
+        while (question := session.next()) is not None and not question.again:
+            candidate = self._candidate_or_text(question.config)
+            known = None if isinstance(candidate, str) else self.oracle.known(candidate)
+            if isinstance(candidate, str) or known is None:
+                return
+            self.answers[journal.key_of(candidate)] = known
+            session.tell(question.config, self._told(candidate, known))
+
+    def _converse(self, session: Session) -> None:
         self.listen(Event("plan", "questions at most about all knobs together", sum(self._budget)))
         started = time.monotonic()
 
@@ -233,7 +259,7 @@ class Jointly:
         Returns whether an answer contradicted the model: then it has learned from it, and there is more to compile.
         """
         with interrupts.put_off():
-            learned = session.finish()
+            learned = self._sound(session.finish())
         if learned.feasible == 0:
             return False
         passed = [a.config for a in learned.asked if a.answer.passed]
@@ -245,13 +271,16 @@ class Jointly:
             if (candidate := self._uncompiled(config)) is not None
         }
         self.listen(Event("plan", "programs of the reduced space", len(wanted)))
-        surprised = False
-        for asked in self.oracle.ask(candidate for _, candidate in wanted.values()):
-            key = journal.key_of(asked.candidate)
-            self.answers[key] = asked.answer
-            self.listen(Event("answer" if asked.fresh else "known", answer=asked.answer))
-            session.tell(wanted[key][0], self._told(asked.candidate, asked.answer))
-            surprised |= not _passes(asked.answer)
+        try:
+            for asked in self.oracle.ask(candidate for _, candidate in wanted.values()):
+                self.answers[journal.key_of(asked.candidate)] = asked.answer
+                self.listen(Event("answer" if asked.fresh else "known", answer=asked.answer))
+        finally:  # told in an order that does not depend on which compile ended first
+            surprised = False
+            for key, (config, candidate) in wanted.items():
+                if (answer := self.answers.get(key)) is not None:
+                    session.tell(config, self._told(candidate, answer))
+                    surprised |= not _passes(answer)
         return surprised
 
     def _uncompiled(self, config: Config) -> Candidate | None:
@@ -264,6 +293,36 @@ class Jointly:
             return candidate
         by_code = {digest_of(a) for a in self.answers.values() if _proved_by_code(a)}
         return candidate if _passes(known) and digest_of(known) not in by_code else None
+
+    def _sound(self, learned: Learned) -> Learned:
+        """Without the rules of sameness that some asked configuration contradicts: what they would merge differs."""
+        while (knobs := self._contradicted(learned)) is not None:
+            said = (
+                f"together with {' and '.join(sorted(knobs))} it changed a program, although no comparison shows when"
+            )
+            learned = msgspec.structs.replace(
+                learned,
+                inertness=tuple(
+                    msgspec.structs.replace(i, condition="sometimes", relation=None, words=f"{i.knob}: {said}")
+                    if i.knob in knobs
+                    else i
+                    for i in learned.inertness
+                ),
+                value_classes=tuple(c for c in learned.value_classes if c.knob not in knobs),
+            )
+        return learned
+
+    def _contradicted(self, learned: Learned) -> set[str] | None:
+        """The knobs that two asked configurations differ in, which the rules call one program and which are two."""
+        reduced = self._reduced(learned)
+        seen: dict[str, tuple[Config, str]] = {}
+        for item in learned.asked:
+            if item.answer.passed and item.answer.digest:
+                form = repr(reduced.canonical(item.config))
+                config, digest = seen.setdefault(form, (item.config, item.answer.digest))
+                if digest != item.answer.digest:
+                    return {name for name, value in config.items() if not same(value, item.config[name])}
+        return None
 
     def _reduced(self, learned: Learned) -> programs.ReducedSpace:
         relations = [item.relation for item in learned.constraints]
@@ -348,7 +407,8 @@ class Jointly:
         domains = learned.domains
         verified = self._verified(learned)
         counted = self._reduced(learned).program_count
-        complete = counted is not None and counted <= len(self.chosen) and not self.stopped
+        passing = sum(1 for item in learned.asked if item.answer.passed)
+        complete = learned.enumerated or (learned.feasible is not None and passing >= learned.feasible)
         programs_ = len(verified) if complete else counted
         return Joint(
             depth=self.effort.depth,

@@ -176,7 +176,10 @@ class Journal:
     def conclusion(self, stamp: str, key: str) -> Joint | None:
         """What was concluded from the same answers for the same wishes."""
         found = self._conclusions.get((stamp, key))
-        return msgspec.json.decode(found, type=Joint) if found else None
+        try:
+            return msgspec.json.decode(found, type=Joint) if found else None
+        except (msgspec.DecodeError, RecursionError):  # damaged, or of another version: concluded anew
+            return None
 
     def conclude(self, stamp: str, key: str, joint: Joint) -> None:
         """Write a conclusion down.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ class Progress:
         self._task: TaskID | None = None
         self._name = ""
         self._total = self._done = self._failing = 0
+        self._began = time.monotonic()
 
     def __enter__(self) -> Progress:
         if self._terminal:
@@ -63,6 +65,13 @@ class Progress:
         elif event.answer is not None:
             self._answer(event)
 
+    def rest(self) -> None:
+        """Take the bar away: something is going to be printed."""
+        if self._terminal and self._task is not None:
+            self._rich.remove_task(self._task)
+            self._task = None
+            self._rich.refresh()
+
     def _say(self, text: str) -> None:
         if self.quiet:
             return
@@ -73,6 +82,7 @@ class Progress:
 
     def _plan(self, event: Event) -> None:
         self._total, self._done, self._failing = event.count - event.known, 0, 0
+        self._began = time.monotonic()
         self._name = event.text
         if self._terminal:
             if self._task is not None:
@@ -96,4 +106,6 @@ class Progress:
         elif self._total == 1:
             self._say(f"{self._name} {word} in {getattr(answer, 'seconds', 0.0):.1f} s")
         elif self._done % PLAIN_EVERY == 0 or self._done == self._total:
-            self._say(f"{self._done} of {self._total} compiled, {self._failing} do not pass")
+            each = (time.monotonic() - self._began) / self._done
+            left = f", {each:.1f} s each" if self._done < self._total else ""
+            self._say(f"{self._done} of {self._total} compiled, {self._failing} do not pass{left}")

@@ -175,7 +175,7 @@ def _merged(factors: Iterable[Factor]) -> list[Factor]:
 
 
 def _column(domain: Sequence[Value]) -> npt.NDArray[np.object_]:
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in domain):
+    if len({type(value) for value in domain}) == 1 and type(domain[0]) in (int, float):
         return np.array(domain)
     column = np.empty(len(domain), object)
     column[:] = domain

@@ -177,7 +177,10 @@ def holds(relation: Relation, config: Mapping[str, Value]) -> bool:
             return bool(expression.evaluate(relation.text, config))
         except UsageError:
             return False
-    return bool(_truth(relation, config))
+    try:
+        return bool(_truth(relation, config))
+    except (ArithmeticError, TypeError, ValueError):  # no number: a knob that is 0 divides, a value is no number
+        return False
 
 
 def holds_columns(relation: Relation, columns: Mapping[str, Any]) -> Any:

@@ -440,6 +440,88 @@ def test_a_knob_that_matters_under_a_condition_is_told_with_it() -> None:
     assert group.words == "GROUP_SIZE_M matters only if NUM_KSPLIT = 1"
 
 
+def test_knobs_behind_a_flag_are_not_called_idle_though_the_flag_is_off_where_it_starts() -> None:
+    space: dict[str, Sequence[Value]] = {
+        "FLAG": [0, 1], "DEPTH": [1, 2, 3, 4], "PHASE": [1, 2, 4], "TILE": [16, 32, 64, 128], "GROUP": [1, 2, 4, 8],
+    }  # fmt: skip
+    baseline: Config = {"FLAG": 0, "DEPTH": 2, "PHASE": 1, "TILE": 64, "GROUP": 1}
+
+    def program(config: Config) -> str:
+        return str((config["TILE"], config["FLAG"] and (config["DEPTH"], config["PHASE"])))
+
+    oracle = HiddenConstraints("TILE * DEPTH <= 256", digest=program)
+    for seed in range(3):
+        learned = learn(oracle, space, baseline=baseline, budget=200, validate=20, seed=seed)
+        told = {item.knob: item.condition for item in learned.inertness}
+        assert told["DEPTH"] == told["PHASE"] == "FLAG = 1"
+        assert told["GROUP"] == ""
+        everywhere = {item.knob: item.classes for item in learned.value_classes if not item.where}
+        assert not {"DEPTH", "PHASE"} & everywhere.keys()
+
+
+def test_sameness_that_was_not_compared_everywhere_is_not_claimed() -> None:
+    space: dict[str, Sequence[Value]] = {
+        "FLAG": [0, 1],
+        "DEPTH": [1, 2],
+        "TILE": [16, 32, 64, 128],
+        "N": list(range(40)),
+    }
+    baseline: Config = {"FLAG": 0, "DEPTH": 1, "TILE": 64, "N": 0}
+    oracle = HiddenConstraints(digest=lambda c: str((c["TILE"], c["FLAG"] and c["DEPTH"])))
+    learned = learn(oracle, space, baseline=baseline, budget=6, validate=0)
+    for item in learned.inertness:
+        assert item.condition != "" or item.knob == "FLAG" or not item.same or "never beside" not in item.words
+    depth = next((item for item in learned.inertness if item.knob == "DEPTH"), None)
+    assert depth is None or depth.condition in ("not compared everywhere", "always")
+
+
+def test_a_failure_that_later_passes_leaves_no_constraint_behind() -> None:
+    space: dict[str, Sequence[Value]] = {name: [0, 1, 2, 3] for name in "ABCD"}
+    flaky = {"A": 1, "B": 2, "C": 0, "D": 2}
+    session = start(space, baseline=dict.fromkeys("ABCD", 0), budget=120, validate=30)
+    failure = Answer(Outcome.REJECTED, stage="front end", reason="x", line="1")
+    session.tell(flaky, failure)
+    session.tell(flaky, Answer(Outcome.PASS))
+    while (question := session.next()) is not None or session.in_flight:
+        assert question is not None
+        fails = question.config["A"] == 3
+        session.tell(question.config, failure if fails else Answer(Outcome.PASS))
+    learned = session.finish()
+    assert [item.words for item in learned.constraints] in (["A <= 2"], ["A != 3"])
+    assert [item.config for item in learned.unstable] == [flaky]
+
+
+def test_a_restriction_too_wide_to_keep_to_is_refused() -> None:
+    space: dict[str, Sequence[Value]] = {f"K{i}": list(range(6)) for i in range(9)}
+    wide = "+".join(space) + " <= 5"
+    with pytest.raises(UsageError, match="reads 9 knobs with 10,077,696 combinations"):
+        start(space, baseline=dict.fromkeys(space, 0), given=[wide])
+
+
+def test_whole_numbers_stay_whole_beside_fractions() -> None:
+    space: dict[str, Sequence[Value]] = {"B": [1, 2, 0.5], "C": [1, 2, 3]}
+    oracle = HiddenConstraints()
+    learned = learn(oracle, space, baseline={"B": 1, "C": 1}, given=["B < 1 or cdiv(8, C) >= 1"])
+    assert learned.feasible == 9
+
+
+def test_recall_is_not_claimed_where_nothing_was_drawn() -> None:
+    learned = learn(HiddenConstraints(*RULES), GEMM, baseline=BASELINE, budget=40, validate=0)
+    if not any(stratum.draws or stratum.complete for stratum in learned.certificate.strata[:2]):
+        assert not any("of all passing" in text for text in learned.certificate.statements)
+
+
+def test_unanswered_configurations_are_not_certified() -> None:
+    space: dict[str, Sequence[Value]] = {"A": [0, 1, 2, 3], "B": [0, 1, 2]}
+
+    def oracle(configs: Sequence[Config]) -> list[Answer]:
+        return [Answer(Outcome.HUNG if c["A"] == c["B"] == 1 else Outcome.PASS) for c in configs]
+
+    learned = learn(oracle, space, baseline={"A": 0, "B": 0})
+    assert learned.unknown == ({"A": 1, "B": 1},)
+    assert not any(stratum.complete and stratum.size for stratum in learned.certificate.strata)
+
+
 def test_values_of_one_program_form_a_class() -> None:
     def program(config: Config) -> str:
         return str(config | {"GROUP_SIZE_M": max(4, int(str(config["GROUP_SIZE_M"])))})

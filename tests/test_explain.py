@@ -280,7 +280,7 @@ def test_a_knob_whose_other_values_all_fail_here_is_pinned() -> None:
     rules: list[Relation] = [Nogood((("FLAG", True), ("M", 64)))]
     assert matters(joint_map(rules), M=64)["FLAG"] == (
         False,
-        "every other value fails here: not (FLAG = True and M = 64)",
+        "pinned here: every other value fails: not (FLAG = True and M = 64)",
     )
 
 

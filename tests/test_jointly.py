@@ -237,3 +237,24 @@ def test_a_baseline_that_fails_is_not_learned_from(project: Project) -> None:
     space = space_of(project.run("probe", kernel, *JOINT), code=1)
     assert space.joint is None
     assert space.next_step
+
+
+def test_values_that_arithmetic_cannot_tell_apart_are_not_tried_together(project: Project) -> None:
+    kernel = project.kernel("plain", TILE=[256, 128, 256.0], UNREAD=[1, True, 0], CHECKED=[1, 2])
+    space = space_of(project.run("probe", kernel, *JOINT))
+    assert space.joint is not None
+    assert space.joint.domains["UNREAD"] == (1, 0)
+    assert any("UNREAD = True is the number of another value" in note for note in space.joint.notes)
+    assert not space.joint.unstable
+
+
+def test_a_damaged_conclusion_is_concluded_anew(project: Project) -> None:
+    kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
+    first = project.run("probe", kernel, *JOINT)
+    path = project.root / "probes/plain/gfx942.jsonl"
+    records = [json.loads(s) for s in path.read_text().splitlines()]
+    for damage in ({}, None, {"depth": 3}):
+        lines = [r | {"joint": damage} if r["type"] == "concluded" else r for r in records]
+        path.write_text("".join(json.dumps(r, separators=(",", ":")) + "\n" for r in lines))
+        again = project.run("probe", kernel, *JOINT)
+        assert (again.code, again.stdout) == (0, first.stdout), again.stderr

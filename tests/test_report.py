@@ -320,7 +320,8 @@ def test_labels_tell_values_apart(value: Value, text: str) -> None:
 def test_the_sentence_counts_what_matters_and_names_the_rest() -> None:
     assert words.sentence(MXFP4) == (
         "4 of 12 knobs matter on gfx950; BLOCK_SIZE_M, BLOCK_SIZE_N, BLOCK_SIZE_K and num_warps are pinned at 256, "
-        "256, 256 and 8; NUM_KSPLIT is bounded to 1 and 2; num_stages, matrix_instr_nonkdim and kpack change nothing; "
+        "256, 256 and 8; NUM_KSPLIT is bounded to 1 and 2; num_stages, matrix_instr_nonkdim and kpack change nothing "
+        "alone; "
         "xcd_remap is unknown; 3 candidates were not asked."
     )
 
@@ -344,15 +345,15 @@ PINNED, BOUNDED, INERT, LIVE, UNKNOWN = (
         (mixed(a=(UNKNOWN, 1)), "The only knob is not known to matter on gfx950; a is unknown."),
         (mixed(a=(LIVE, 1), b=(LIVE, 1)), "Both knobs matter on gfx950."),
         (mixed(a=(LIVE, 1), b=(LIVE, 1), c=(LIVE, 1)), "All 3 knobs matter on gfx950."),
-        (mixed(a=(LIVE, 1), b=(INERT, 1)), "1 of 2 knobs matters on gfx950; b changes nothing."),
-        (mixed(a=(INERT, 1), b=(INERT, 1)), "Neither of the 2 knobs matters on gfx950; a and b change nothing."),
+        (mixed(a=(LIVE, 1), b=(INERT, 1)), "1 of 2 knobs matters on gfx950; b changes nothing alone."),
+        (mixed(a=(INERT, 1), b=(INERT, 1)), "Neither of the 2 knobs matters on gfx950; a and b change nothing alone."),
         (
             mixed(a=(PINNED, 64), b=(PINNED, 64), c=(PINNED, 64)),
             "None of the 3 knobs matters on gfx950; a, b and c are pinned at 64.",
         ),
         (
             mixed(a=(UNKNOWN, 1), b=(INERT, 1), c=(UNKNOWN, 1)),
-            "None of the 3 knobs is known to matter on gfx950; b changes nothing; a and c are unknown.",
+            "None of the 3 knobs is known to matter on gfx950; b changes nothing alone; a and c are unknown.",
         ),
         (mixed(a=(BOUNDED, 1), b=(LIVE, 1)), "Both knobs matter on gfx950; a is bounded to 1 and other_a."),
         (

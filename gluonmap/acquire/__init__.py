@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -17,6 +18,7 @@ from gluonmap.acquire.space import Space, space_of
 from gluonmap.acquire.universe import Universe
 from gluonmap.errors import UsageError
 from gluonmap.model import Config, LiteralRule, Value
+from gluonmap.reduce import MOST_CELLS
 from gluonmap.relation import holds, scope_of, words
 from gluonmap.terms import Relation, Written
 
@@ -143,8 +145,17 @@ def _inside(space: Space, config: Config) -> Row | None:
 
 
 def _restrictions(space: Space, given: Sequence[Relation]) -> list[Atom]:
-    found = [stated_atom(space, relation, 1.0) for relation in given]
-    return [atom for atom in found if atom is not None]
+    found = []
+    for relation in given:
+        widths = [space.sizes[space.names.index(name)] for name in scope_of(relation) if name in space.names]
+        if math.prod(widths) > MOST_CELLS:
+            raise UsageError(
+                f"The restriction {words(relation)} reads {len(widths)} knobs with {math.prod(widths):,} combinations; "
+                f"at most {MOST_CELLS:,} can be kept to. Split it, or give fewer values with --domain."
+            )
+        atom = stated_atom(space, relation, 1.0)
+        found += [atom] if atom is not None else []
+    return found
 
 
 def _listed(space: Space, only: Sequence[Config] | None) -> np.ndarray[tuple[int, int], np.dtype[np.int16]] | None:

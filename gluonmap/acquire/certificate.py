@@ -157,7 +157,8 @@ class Validation:
     def _words(self, strata: Sequence[StratumCertificate]) -> list[str]:
         found = [stratum_words(item, self.confidence) for item in strata]
         valid, failing = strata[0], strata[1]
-        if valid.size is not None and failing.size and not failing.complete:
+        drawn = (valid.complete or valid.draws) and (failing.complete or failing.draws)
+        if valid.size is not None and failing.size and not failing.complete and drawn:
             missed = failing.error_bound * failing.size
             if missed > valid.size:
                 found.append(
@@ -166,8 +167,11 @@ class Validation:
                     f"{valid.size:,} that are predicted to pass."
                 )
             else:
-                recall = valid.size / (valid.size + missed) if valid.size else 0.0
-                found.append(f"At least {recall:.1%} of all passing configurations are in the map (recall).")
+                sure = (1 - valid.error_bound) * valid.size
+                recall = sure / (sure + missed) if sure else 0.0
+                found.append(
+                    f"Where both bounds hold, at least {recall:.1%} of all passing configurations are in the map."
+                )
         return found
 
 
@@ -188,9 +192,11 @@ def stratum_words(item: StratumCertificate, confidence: float) -> str:
         return f"{item.name}{size}: every one was asked."
     if item.draws == 0:
         return f"{item.name}{size}: nothing was drawn, so nothing is claimed."
+    known = item.draws - item.fresh
     return (
-        f"{item.name}{size}: {item.draws} uniform draws in a row were right ({item.fresh} asked for this), so with "
-        f"{confidence:.0%} confidence at most {item.error_bound:.1%} of them are mistaken."
+        f"{item.name}{size}: {item.draws} uniform draws in a row were right"
+        f"{f' ({known} of them known before)' if known else ''}, so with {confidence:.0%} confidence at most "
+        f"{item.error_bound:.1%} of them are mistaken."
     )
 
 

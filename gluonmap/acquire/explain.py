@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gluonmap.acquire import inert, statements
+from gluonmap.acquire import statements
 from gluonmap.acquire.answers import Answer
 from gluonmap.acquire.atoms import Atom, any_fails
 from gluonmap.acquire.coverage import count_coverage
 from gluonmap.acquire.doubt import atom_of
 from gluonmap.acquire.evidence import PASSED, UNKNOWN
+from gluonmap.acquire.inert import Sameness
 from gluonmap.acquire.learner import Learner
 from gluonmap.acquire.result import Asked, Learned
 from gluonmap.acquire.space import Rows
@@ -33,8 +34,7 @@ def finish(learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRu
     """Return the result of a run."""
     space, evidence = learner.space, learner.evidence
     constraints = tuple(_constraints(learner, given, read))
-    pairs = inert.neighbours(evidence)
-    classes = inert.value_classes(space, pairs)
+    sameness = Sameness(evidence, learner.model, learner.universe)
     coverage = tuple(count_coverage(space, evidence.rows[evidence.labels == PASSED], _feasible_rows(learner)))
     size, feasible = learner.universe.size, _feasible_count(learner)
     before = learner.before_validation
@@ -47,8 +47,8 @@ def finish(learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRu
         before_validation=learner.asked if before is None else before,
         certificate=learner.validation.certificate(statements.structural(learner, coverage)),
         coverage=coverage,
-        inertness=tuple(inert.inertness(evidence, pairs, classes)),
-        value_classes=(*classes, *inert.conditional_classes(evidence, pairs)),
+        inertness=tuple(sameness.inertness()),
+        value_classes=tuple(sameness.value_classes()),
         unstable=tuple(
             Unstable(space.decode(row), tuple(str(answer.outcome) for answer in answers))
             for row, answers in evidence.unstable.items()

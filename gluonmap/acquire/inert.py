@@ -1,11 +1,16 @@
-"""When a knob changes the program at all: pairs of passing configurations that differ in one knob, by their digests."""
+"""When a knob changes the program at all: pairs of passing configurations that differ in one knob, by their digests.
+
+That values are one program is claimed only of what was compared in every context: beside each value of every other
+knob, as far as one passes there. A knob that is read behind a flag looks idle wherever the flag is off.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -13,18 +18,23 @@ from gluonmap.acquire.atoms import Atom
 from gluonmap.acquire.evidence import PASSED, Evidence
 from gluonmap.acquire.plan import Row
 from gluonmap.acquire.region import Model
-from gluonmap.acquire.space import Mask, Rows, Space
+from gluonmap.acquire.space import Mask, Rows
 from gluonmap.acquire.universe import Universe
 from gluonmap.joint import Inertness, ValueClasses
 from gluonmap.relation import words
-from gluonmap.terms import Relation
 
-WANTED_PAIRS = 5
-"""Neighbours of a knob, below which one more is asked for."""
 LEAST_SUPPORT = 3
 """Neighbours on each side, below which a condition may be chance."""
 WANTED_WHERE_MIXED = 12
-"""The same for a knob that changes the program sometimes: so many tell when."""
+"""Neighbours of a knob that changes the program sometimes: so many tell when."""
+AT_ONCE = 24
+"""Configurations that are wanted before their answers are looked at."""
+
+NEVER, ALWAYS, SOMETIMES, UNCOMPARED = "", "always", "sometimes", "not compared everywhere"
+"""Conditions that are no relation."""
+
+Cell = tuple[int, int]
+"""A value of a knob: column and place."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,10 @@ class Neighbours:
     second: Row
     same: bool
     """They are one program."""
+
+    @property
+    def values(self) -> frozenset[int]:
+        return frozenset((self.first[self.column], self.second[self.column]))
 
 
 def neighbours(evidence: Evidence) -> list[Neighbours]:
@@ -56,157 +70,250 @@ def neighbours(evidence: Evidence) -> list[Neighbours]:
     return found
 
 
-def wanted(evidence: Evidence, model: Model, universe: Universe, random: np.random.Generator, most: int) -> list[Row]:
-    """Configurations, predicted to pass, that lie beside one that passed: for knobs with few such pairs."""
-    passed = evidence.rows[evidence.labels == PASSED]
-    if not len(passed) or not any(answer.digest for answer in evidence.answers):
-        return []
-    compared: list[list[Neighbours]] = [[] for _ in evidence.space.names]
-    for pair in neighbours(evidence):
-        compared[pair.column].append(pair)
-    chosen: list[Row] = []
-    for column, pairs in sorted(enumerate(compared), key=lambda item: len(item[1])):
-        candidates = _beside(passed, column, evidence.space, random)
-        candidates = candidates[universe.contains(candidates) & ~model.fails(candidates)]
-        fresh = [row for row in map(tuple, candidates.tolist()) if row not in evidence and row not in chosen]
-        mixed = len({pair.same for pair in pairs}) > 1
-        met = {cell for pair in pairs for cell in enumerate(pair.first)}
-        for _ in range((WANTED_WHERE_MIXED if mixed else WANTED_PAIRS) - len(pairs)):
-            if not fresh:
+@dataclass(frozen=True)
+class Claim:
+    """That some values of a knob are one program, everywhere or in a region."""
+
+    column: int
+    values: frozenset[int]
+    support: tuple[Neighbours, ...]
+    where: Atom | None = None
+    broken: bool = False
+    """The region is where `where` fails, not where it holds."""
+    own: bool = True
+    """The region is where the knob matters at all, or where it does not; not one of these values' own."""
+
+    def region(self, rows: Rows) -> Mask:
+        if self.where is None:
+            return np.ones(len(rows), bool)
+        fails = self.where.fails(rows)
+        return fails if self.broken else ~fails
+
+
+@dataclass
+class Knob:
+    """What the pairs of one knob tell."""
+
+    column: int
+    same: list[Neighbours] = field(default_factory=list)
+    changed: list[Neighbours] = field(default_factory=list)
+    condition: Atom | None = None
+    """It matters only where this holds, that is where its atom does not fail."""
+    classes: list[frozenset[int]] = field(default_factory=list)
+    """Values that no pair tells apart, two and more."""
+    apart: list[Neighbours] = field(default_factory=list)
+    """Equal programs of values that others tell apart."""
+
+
+class Sameness:
+    """What is known of equal programs, and what must be asked before it may be claimed."""
+
+    def __init__(self, evidence: Evidence, model: Model, universe: Universe) -> None:
+        self.evidence, self.model, self.universe, self.space = evidence, model, universe, evidence.space
+        self.knobs = [Knob(column) for column in range(len(self.space.names))]
+        for pair in neighbours(evidence):
+            (self.knobs[pair.column].same if pair.same else self.knobs[pair.column].changed).append(pair)
+        self.idle = {knob.column for knob in self.knobs if not knob.changed}
+        for knob in self.knobs:
+            self._look(knob)
+
+    def _look(self, knob: Knob) -> None:
+        if not knob.changed:
+            return
+        differ = {pair.values for pair in knob.changed}
+        equal = {pair.values for pair in knob.same} - differ
+        knob.classes = [group for group in _classes(self.space.sizes[knob.column], equal) if len(group) > 1]
+        knob.apart = [pair for pair in knob.same if not any(pair.values <= group for group in knob.classes)]
+        knob.condition = self._shortest_condition(knob.column, knob.changed, knob.apart)
+
+    # ---- claims ----------------------------------------------------------------------------------------------------
+
+    def never(self, knob: Knob) -> Claim:
+        """That the knob changes nothing."""
+        return Claim(knob.column, frozenset(range(self.space.sizes[knob.column])), tuple(knob.same))
+
+    def conditional(self, knob: Knob) -> Claim:
+        """That the knob changes nothing where its condition does not hold."""
+        values = frozenset(range(self.space.sizes[knob.column]))
+        return Claim(knob.column, values, tuple(knob.apart), knob.condition, broken=True)
+
+    def equal(self, knob: Knob) -> Iterator[Claim]:
+        """Of values that are one program: wherever the knob matters, or, of two values, where a condition holds."""
+        if knob.apart and knob.condition is None:
+            yield from self._equal_somewhere(knob)
+            return
+        for group in knob.classes:
+            pairs = [pair for pair in knob.same if pair.values <= group]
+            told = Claim(knob.column, group, (), knob.condition).region(_rows(pairs))
+            support = tuple(pair for pair, counts in zip(pairs, told, strict=True) if counts)
+            yield Claim(knob.column, group, support, knob.condition)
+
+    def _equal_somewhere(self, knob: Knob) -> Iterator[Claim]:
+        for values in sorted({pair.values for pair in knob.same}, key=sorted):
+            same = [pair for pair in knob.same if pair.values == values]
+            changed = [pair for pair in knob.changed if pair.values == values]
+            if where := self._shortest_condition(knob.column, same, changed):
+                yield Claim(knob.column, values, tuple(same), where, own=False)
+
+    def _claims(self) -> Iterator[Claim]:
+        for knob in self.knobs:
+            if not knob.changed:
+                yield self.never(knob)
+            else:
+                if knob.condition is not None:
+                    yield self.conditional(knob)
+                yield from self.equal(knob)
+
+    # ---- contexts --------------------------------------------------------------------------------------------------
+
+    def missing(self, claim: Claim) -> set[Cell]:
+        """Values of other knobs beside which the claim was not compared, though something passes there."""
+        candidates = self._candidates(claim)
+        return _cells(candidates, claim.column) - self._met(claim)
+
+    def _met(self, claim: Claim) -> set[Cell]:
+        return {cell for pair in claim.support for cell in enumerate(pair.first) if cell[0] != claim.column}
+
+    @cached_property
+    def _passed(self) -> Rows:
+        told = np.array([bool(answer.digest) for answer in self.evidence.answers], bool)
+        rows: Rows = self.evidence.rows[(self.evidence.labels == PASSED) & told]
+        return rows
+
+    def _candidates(self, claim: Claim) -> Rows:
+        """Configurations not yet asked, predicted to pass, beside one that passed: a comparison each."""
+        base = self._passed[np.isin(self._passed[:, claim.column], sorted(claim.values))]
+        base = base[claim.region(base)]
+        found = []
+        for value in sorted(claim.values):
+            rows = base[base[:, claim.column] != value].copy()
+            rows[:, claim.column] = value
+            found.append(rows)
+        rows = np.unique(np.concatenate([*found, base[:0]]), axis=0)
+        rows = rows[self.universe.contains(rows) & ~self.model.fails(rows)]
+        fresh: Rows = rows[np.array([tuple(row) not in self.evidence for row in rows.tolist()], bool)]
+        return fresh
+
+    def wanted(self, most: int) -> list[Row]:
+        """Configurations that would back a claim in a context that it lacks, and some that tell when a knob matters."""
+        if not len(self._passed):
+            return []
+        chosen: list[Row] = []
+        for claim in self._claims():
+            chosen += self._filling(claim, set(chosen), self._met(claim), len(self.space.names) * 8)
+            if len(chosen) >= min(most, AT_ONCE):
                 break
-            best = max(fresh, key=lambda row: len(set(enumerate(row)) - met))  # in contexts not met before
-            fresh.remove(best)
-            met |= set(enumerate(best))
+        for knob in self.knobs:
+            lacking = WANTED_WHERE_MIXED - len(knob.same) - len(knob.changed)
+            if knob.apart and knob.condition is None and lacking > 0:
+                chosen += self._filling(self.never(knob), set(chosen), set(), lacking)
+        return chosen[: min(most, AT_ONCE)]
+
+    def _filling(self, claim: Claim, taken: set[Row], met: set[Cell], most: int) -> list[Row]:
+        """Few configurations that bring a claim into every context that it lacks."""
+        candidates = [row for row in map(tuple, self._candidates(claim).tolist()) if row not in taken]
+        cells = {row: {cell for cell in enumerate(row) if cell[0] != claim.column} for row in candidates}
+        compared = [sum(value in pair.values for pair in claim.support) for value in range(max(claim.values) + 1)]
+        chosen: list[Row] = []
+        while candidates and len(chosen) < most:
+            best = max(candidates, key=lambda row: (len(cells[row] - met), -compared[row[claim.column]]))
+            if not cells[best] - met:
+                break
+            met = met | cells[best]
+            compared[best[claim.column]] += 1
             chosen.append(best)
-    return chosen[:most]
+            candidates.remove(best)
+        return chosen
+
+    # ---- what comes out --------------------------------------------------------------------------------------------
+
+    def inertness(self) -> list[Inertness]:
+        """For each knob that was compared: when it changes the program."""
+        return [self._inertness(knob) for knob in self.knobs if knob.same or knob.changed]
+
+    def _inertness(self, knob: Knob) -> Inertness:
+        name = self.space.names[knob.column]
+        counts = len(knob.changed), len(knob.same)
+        if not knob.changed:
+            missing = self.missing(self.never(knob))
+            if not missing:
+                return Inertness(name, NEVER, f"{name} changed nothing in {len(knob.same)} comparisons", *counts)
+            text = f"{name} changed nothing where it was compared, which was never beside {self._said(missing)}"
+            return Inertness(name, UNCOMPARED, text, *counts)
+        if not knob.apart:
+            return Inertness(name, ALWAYS, f"{name} changes the program", *counts)
+        share = f"{len(knob.changed)} of {len(knob.changed) + len(knob.same)} comparisons"
+        if knob.condition is None:
+            return Inertness(name, SOMETIMES, f"{name} matters in {share}; nothing tells when", *counts)
+        relation = knob.condition.relation()
+        if missing := self.missing(self.conditional(knob)):
+            text = f"{name} matters in {share}, perhaps only if {words(relation)}; never compared elsewhere beside "
+            return Inertness(name, SOMETIMES, text + self._said(missing), *counts)
+        return Inertness(name, words(relation), f"{name} matters only if {words(relation)}", *counts, relation)
+
+    def _said(self, cells: Iterable[Cell]) -> str:
+        ordered = sorted(cells)
+        texts = [f"{self.space.names[c]} = {self.space.domains[c][v]}" for c, v in ordered[:3]]
+        return ", ".join(texts) + (f" and {len(ordered) - 3} more" if len(ordered) > 3 else "")
+
+    def value_classes(self) -> list[ValueClasses]:
+        """Values of a knob that are one program, as far as that may be claimed."""
+        return [found for knob in self.knobs for found in self._value_classes(knob)]
+
+    def _value_classes(self, knob: Knob) -> Iterator[ValueClasses]:
+        name, domain = self.space.names[knob.column], self.space.domains[knob.column]
+        if not knob.changed:
+            if knob.same and not self.missing(self.never(knob)):
+                yield ValueClasses(name, (domain,))
+            return
+        sure = [claim for claim in self.equal(knob) if claim.support and not self.missing(claim)]
+        everywhere = [claim.values for claim in sure if claim.own]
+        if everywhere:
+            rest = [frozenset((v,)) for v in range(len(domain)) if not any(v in group for group in everywhere)]
+            groups = sorted([*everywhere, *rest], key=min)
+            yield ValueClasses(name, tuple(tuple(domain[v] for v in sorted(group)) for group in groups))
+        for claim in sure:
+            if claim.where is not None and not claim.own:
+                relation = claim.where.relation()
+                values = tuple(domain[v] for v in sorted(claim.values))
+                yield ValueClasses(name, (values,), words(relation), relation)
+
+    def _shortest_condition(
+        self, column: int, where: Sequence[Neighbours], elsewhere: Sequence[Neighbours]
+    ) -> Atom | None:
+        """The shortest predicate that holds in all pairs of the one kind and in none of the other; None: nothing tells.
+
+        It reads neither the knob nor one that never changed a program. A handful of pairs proves nothing: some
+        predicate always fits them.
+        """
+        if min(len(where), len(elsewhere)) < LEAST_SUPPORT:
+            return None
+        predicates, without = self.evidence.predicates, {column, *self.idle}
+        allowed: Mask = np.array([without.isdisjoint(item.columns) for item in predicates.items], bool)
+        negated = ~predicates.truth(_rows(where)).any(1) & predicates.truth(_rows(elsewhere)).all(1) & allowed
+        places = np.flatnonzero(negated)
+        if not len(places):
+            return None
+        item = predicates.items[int(places[predicates.bits[places].argmin()])]
+        return Atom((item.part,), item.bits)
 
 
-def _beside(passed: Rows, column: int, space: Space, random: np.random.Generator) -> Rows:
-    rows = passed[random.permutation(len(passed))[:60]].copy()
-    step = random.integers(1, space.sizes[column], len(rows))
-    rows[:, column] = (rows[:, column] + step) % space.sizes[column]
-    return rows
-
-
-def value_classes(space: Space, pairs: Iterable[Neighbours]) -> list[ValueClasses]:
-    """Values that gave one program wherever two of them were compared; at least one comparison each."""
-    compared: dict[tuple[int, int, int], list[bool]] = defaultdict(list)
-    for pair in pairs:
-        low, high = sorted((pair.first[pair.column], pair.second[pair.column]))
-        compared[pair.column, low, high].append(pair.same)
-    found = []
-    for column, name in enumerate(space.names):
-        classes = _classes(space.sizes[column], {(i, j): all(v) for (c, i, j), v in compared.items() if c == column})
-        if any(len(group) > 1 for group in classes):
-            domain = space.domains[column]
-            found.append(ValueClasses(name, tuple(tuple(domain[i] for i in group) for group in classes)))
-    return found
-
-
-def conditional_classes(evidence: Evidence, pairs: Sequence[Neighbours]) -> list[ValueClasses]:
-    """Two values that are one program in some contexts and two in others, with the condition that tells which."""
-    space = evidence.space
-    compared: dict[tuple[int, int, int], list[Neighbours]] = defaultdict(list)
-    for pair in pairs:
-        low, high = sorted((pair.first[pair.column], pair.second[pair.column]))
-        compared[pair.column, low, high].append(pair)
-    idle = _idle(evidence, pairs)
-    found: dict[tuple[int, Relation], dict[tuple[int, int], bool]] = defaultdict(dict)
-    for (column, low, high), mine in sorted(compared.items()):
-        same, changed = [p for p in mine if p.same], [p for p in mine if not p.same]
-        where = _shortest_condition(evidence, {column, *idle}, same, changed)
-        if where is not None:
-            found[column, where][low, high] = True
-    result = []
-    for (column, where), together in found.items():
-        domain = space.domains[column]
-        groups = [group for group in _classes(space.sizes[column], together) if len(group) > 1]
-        classes = tuple(tuple(domain[i] for i in group) for group in groups)
-        result.append(ValueClasses(space.names[column], classes, words(where), where))
-    return result
-
-
-def _classes(size: int, same: dict[tuple[int, int], bool]) -> list[list[int]]:
-    classes: list[list[int]] = []
+def _classes(size: int, equal: set[frozenset[int]]) -> list[frozenset[int]]:
+    """Values joined where a pair of them is known to be equal and none of the others is known to differ."""
+    classes: list[set[int]] = []
     for value in range(size):
-        home = next((g for g in classes if _joins(value, g, same)), None)
+        home = next((g for g in classes if all(frozenset((value, other)) in equal for other in g)), None)
         if home is None:
-            classes.append([value])
+            classes.append({value})
         else:
-            home.append(value)
-    return classes
+            home.add(value)
+    return [frozenset(group) for group in classes]
 
 
-def _joins(value: int, group: list[int], same: dict[tuple[int, int], bool]) -> bool:
-    known = [
-        same[min(value, other), max(value, other)] for other in group if (min(value, other), max(value, other)) in same
-    ]
-    return bool(known) and all(known)
-
-
-def inertness(evidence: Evidence, pairs: list[Neighbours], classes: list[ValueClasses]) -> list[Inertness]:
-    """For each knob that was compared: when it changes the program."""
-    space = evidence.space
-    merged = {item.knob: item.classes for item in classes}
-    idle = _idle(evidence, pairs)
-    found = []
-    for column, name in enumerate(space.names):
-        mine = [pair for pair in pairs if pair.column == column]
-        if not mine:
-            continue
-        changed = [pair for pair in mine if not pair.same]
-        same = [pair for pair in mine if pair.same]
-        whole = any(len(group) == space.sizes[column] for group in merged.get(name, ()))
-        apart = same if whole else [pair for pair in same if not _in_one_class(space, pair, merged.get(name, ()))]
-        condition, text, relation = _condition(evidence, column, idle, changed, apart)
-        found.append(Inertness(name, condition, text, len(changed), len(same), relation))
-    return found
-
-
-def _in_one_class(space: Space, pair: Neighbours, classes: tuple[tuple[object, ...], ...]) -> bool:
-    domain = space.domains[pair.column]
-    values = {domain[pair.first[pair.column]], domain[pair.second[pair.column]]}
-    return any(values <= set(group) for group in classes)
-
-
-def _idle(evidence: Evidence, pairs: Iterable[Neighbours]) -> set[int]:
-    """Columns of knobs that never changed a program: nothing depends on them."""
-    return set(range(len(evidence.space.names))) - {pair.column for pair in pairs if not pair.same}
-
-
-def _condition(
-    evidence: Evidence, column: int, idle: set[int], changed: list[Neighbours], same: list[Neighbours]
-) -> tuple[str, str, Relation | None]:
-    name = evidence.space.names[column]
-    if not changed:
-        return "", f"{name} changed nothing in {len(same)} comparisons", None
-    if not same:
-        return "always", f"{name} changes the program", None
-    best = _shortest_condition(evidence, {column, *idle}, changed, same)
-    if best is None:
-        text = f"{name} matters in {len(changed)} of {len(changed) + len(same)} comparisons; nothing tells when"
-        return "sometimes", text, None
-    return words(best), f"{name} matters only if {words(best)}", best
+def _cells(rows: Rows, column: int) -> set[Cell]:
+    """The values of other knobs in some rows."""
+    return {(c, v) for c in range(rows.shape[1]) if c != column for v in np.unique(rows[:, c]).tolist()}
 
 
 def _rows(pairs: Sequence[Neighbours]) -> Rows:
-    return np.array([pair.first for pair in pairs], np.int16)
-
-
-def _shortest_condition(
-    evidence: Evidence, without: set[int], where: Sequence[Neighbours], elsewhere: Sequence[Neighbours]
-) -> Relation | None:
-    """The shortest predicate that holds in all pairs of the one kind and in none of the other; None: nothing tells.
-
-    It reads no knob of the columns `without`. A handful of pairs proves nothing: some predicate always fits them.
-    """
-    if min(len(where), len(elsewhere)) < LEAST_SUPPORT:
-        return None
-    predicates = evidence.predicates
-    allowed: Mask = np.array([without.isdisjoint(item.columns) for item in predicates.items], bool)
-    negated = ~predicates.truth(_rows(where)).any(1) & predicates.truth(_rows(elsewhere)).all(1) & allowed
-    places = np.flatnonzero(negated)
-    if not len(places):
-        return None
-    item = predicates.items[int(places[predicates.bits[places].argmin()])]
-    return Atom((item.part,), item.bits).relation()
+    return np.array([pair.first for pair in pairs], np.int16).reshape(len(pairs), -1)

@@ -11,7 +11,7 @@ from gluonmap.acquire.answers import Answer
 from gluonmap.acquire.certificate import Validation
 from gluonmap.acquire.evidence import PASSED, UNKNOWN, Evidence
 from gluonmap.acquire.forms import Forms
-from gluonmap.acquire.inert import wanted
+from gluonmap.acquire.inert import Sameness
 from gluonmap.acquire.plan import Planner, Proposal, Row
 from gluonmap.acquire.predicates import Predicates
 from gluonmap.acquire.region import Model, ReadRule
@@ -27,10 +27,10 @@ DEEP_PER_VALIDATION = 4
 HOPELESS = 60
 """Questions without a single pass after which the search for one ends."""
 
-KEPT_FOR_INERTNESS = 10
+KEPT_FOR_INERTNESS = 5
 """One of so many questions of the budget is kept for inertness, where programs are told."""
 MOST_AGAIN = 8
-MOST_NEIGHBOURS = 40
+MOST_NEIGHBOURS = 150
 """Questions about inertness, at most."""
 
 BASELINE, KNOWN, VALIDATE, AGAIN = "baseline", "known", "validate", "again"
@@ -199,7 +199,8 @@ class Learner:
         yield from self._wait()
         self.enumerated = True
         self._freeze()
-        self.validation.complete = dict.fromkeys(self.validation.complete, True)
+        answered = bool((self.evidence.labels != UNKNOWN).all())
+        self.validation.complete = dict.fromkeys(self.validation.complete, answered)
 
     def _is_hopeless(self) -> bool:
         return len(self.evidence) >= HOPELESS and not (self.evidence.labels == PASSED).any()
@@ -257,9 +258,14 @@ class Learner:
                     yield Proposal(row, AGAIN)
 
     def _probe_inertness(self) -> Script:
-        """Ask beside what passed, for knobs that were compared too rarely to say whether they matter."""
-        yield from self._wait()
-        left = min(self.may_learn, MOST_NEIGHBOURS)
-        rows = wanted(self.evidence, self.model, self.universe, self._random, left) if left > 0 else []
-        for row in rows:
-            yield Proposal(row, "inertness")
+        """Ask beside what passed, until what is to be called one program was compared in every context."""
+        asked = 0
+        while True:
+            yield from self._wait()
+            left = min(self.may_learn, MOST_NEIGHBOURS - asked)
+            rows = Sameness(self.evidence, self.model, self.universe).wanted(left) if left > 0 else []
+            if not rows:
+                return
+            asked += len(rows)
+            for row in rows:
+                yield Proposal(row, "inertness")

@@ -86,8 +86,10 @@ class Model:
         atoms = self.by_reason.get(reason)
         if not atoms:
             return True
+        positives, negatives = evidence.positives(reason), evidence.negatives(reason)
         covered = any_fails(atoms, evidence.rows)
-        return bool((~covered[evidence.positives(reason)]).any() or covered[evidence.negatives(reason)].any())
+        idle = any(not atom.fails(evidence.rows[positives]).any() for atom in atoms)  # its failure later passed
+        return bool(idle or (~covered[positives]).any() or covered[negatives].any())
 
     def _fit(self, reason: int) -> None:
         stated = self._budget_atoms() if reason == self.evidence.budget else []

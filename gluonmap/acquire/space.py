@@ -124,10 +124,8 @@ def _place(domain: Sequence[Value], value: Value) -> int:
 
 
 def _values(domain: Sequence[Value]) -> npt.NDArray[np.object_]:
-    if all(isinstance(value, int) and not isinstance(value, bool) for value in domain):
+    if len({type(value) for value in domain}) == 1 and type(domain[0]) in (int, float):
         return np.array(domain)
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in domain):
-        return np.array(domain, float)
     table = np.empty(len(domain), object)
     table[:] = domain
     return table

@@ -56,6 +56,12 @@ def active_target() -> str:
     """Name of the target that Triton would launch on."""
     from triton.runtime import driver
 
-    target = driver.active.get_current_target()
+    try:
+        target = driver.active.get_current_target()
+    except RuntimeError as error:
+        raise UsageError(
+            f"no GPU is active here ({error}), so no map can be chosen. Without one, gluonmap.load(MAP).configs() "
+            "gives a map's configurations."
+        ) from error
     arch = str(target.arch).partition(":")[0]
     return f"sm_{arch}" if target.backend == "cuda" else arch

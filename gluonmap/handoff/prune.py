@@ -69,6 +69,8 @@ class _Pruner:
         return default_options(self.space.target) | self.space.recipe.fixed
 
     def prune(self, configs: list[triton.Config], given: Mapping[str, Any]) -> list[triton.Config]:
+        if not configs:
+            return configs
         if why := contradiction(self.space, given, self.options):
             self._warn(
                 f"{why}: the map of {self.space.kernel!r} says nothing of this launch, so all configurations stay"
@@ -146,9 +148,20 @@ class _Pruner:
             return configs
         self._warn(
             f"the map of {self.space.kernel!r} on {self.space.target} vouches for none of {len(configs)} "
-            "configurations; its own verified ones take their place"
+            f"configurations{self._why_none(configs, given)}; its own verified ones take their place"
         )
         return found[: max(1, len(configs))]
+
+    def _why_none(self, configs: list[triton.Config], given: Mapping[str, Any]) -> str:
+        """What keeps the first of them out, in words."""
+        first = configs[0]
+        for name, value in _own(first).items():
+            if name not in self.space.baseline and name in self.unsaid and repr(value) != repr(self.unsaid[name]):
+                return f" (the first has {name}={value}, which the map holds at {self.unsaid[name]})"
+        found = self.judge(self._complete(first, given))
+        if found.untried:
+            return " (the first has " + ", ".join(f"{n}={v}" for n, v in found.untried.items()) + ", never tried)"
+        return f" (the first breaks {found.broken[0].words})" if found.broken else ""
 
     def _warn(self, text: str) -> None:
         if text not in self.warned:

@@ -34,6 +34,8 @@ def autotune(
     given = Maps(maps)
 
     def decorate(fn: Any) -> Any:
+        if not hasattr(fn, "arg_names"):
+            raise UsageError(f"gluonmap.autotune goes over a jit function (@gluon.jit, @triton.jit), not over {fn!r}.")
         return _mapped_kernel()(fn, given, list(key), limit, settings)
 
     return decorate

@@ -119,7 +119,8 @@ def _print_rest(space: SpaceMap, console: Console) -> None:
     if space.fixed:
         _section(console, "Fixed parameters", _bullets(": ".join(pair) for pair in words.grouped(space.fixed)))
     if space.not_probed:
-        _section(console, "Not probed", _bullets(": ".join(pair) for pair in words.grouped(space.not_probed)))
+        names = ", ".join(words.visible(name) for name in space.not_probed)
+        _section(console, "Not probed (why: in the Markdown report)", Text(f" {names}", "dim"))
     if unjudged := words.unjudged(space):
         _section(console, "No answer (never evidence about the kernel)", _failures(unjudged, console))
     if space.unanswered:

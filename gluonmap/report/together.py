@@ -11,11 +11,14 @@ from gluonmap.model import Config, Effect, Outcome, Value
 from gluonmap.relation import holds
 from gluonmap.report import words
 from gluonmap.space import SpaceMap
+from gluonmap.terms import Nogood
 
 MOST_FREED = 8
 MOST_MOVED = 3
 """Differences between two configurations that an example may have."""
 MOST_EXAMPLES = 5
+MOST_SINGLE = 6
+"""Single failures that are told as constraints of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,11 @@ def sizes(joint: Joint) -> str:
     text = f"{size.signature:,} configurations → {size.feasible:,} feasible"
     if size.programs is None:
         return f"{text}; {words.plural(len(joint.programs), 'distinct program')} compiled."
-    if size.complete:
-        return f"{text} → {words.plural(size.programs, 'distinct program')}, every one compiled."
     counted = words.plural(size.programs, "distinct program")
-    return f"{text} → {counted} by the rules below, {len(joint.programs):,} compiled."
+    if size.complete:
+        return f"{text} → {counted}; every feasible configuration was compiled."
+    compiled = "each compiled" if len(joint.programs) >= size.programs else f"{len(joint.programs):,} compiled"
+    return f"{text} → {counted} by the rules below, {compiled}."
 
 
 def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
@@ -67,7 +71,12 @@ def constraints(joint: Joint) -> list[Line]:
     shown = [item for item in joint.constraints if item.confirmed or item.standing is not Standing.READ]
     said = {item.words for item in shown}
     rest = [item for item in joint.constraints if item not in shown]
-    found = [Line(words.visible(item.words), tuple(_behind(item))) for item in shown]
+    single = [item for item in shown if isinstance(item.relation, Nogood) and item.failed <= 1]
+    many = single if len(single) > MOST_SINGLE else []
+    found = [Line(words.visible(item.words), tuple(_behind(item))) for item in shown if item not in many]
+    if many:
+        text = f"{len(many)} combinations that failed once each, which no rule explains: there are likely more of them"
+        found.append(Line(text, tuple(words.visible(item.words) for item in many[:MOST_EXAMPLES])))
     implied = [item for item in rest if item.failing_example]
     untried = [item for item in rest if not item.failing_example]
     if implied:

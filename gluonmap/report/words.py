@@ -244,11 +244,25 @@ def _clauses(space: SpaceMap) -> list[str]:
         where = places[0] if len(set(places)) == 1 else listed(places)
         clauses.append(f"{listed(pinned)} {_be(pinned)} pinned at {where}")
     clauses += _bounded(space, names[KnobClass.BOUNDED])
-    if inert := names[KnobClass.INERT]:
-        clauses.append(f"{listed(inert)} {'changes' if len(inert) == 1 else 'change'} nothing")
+    inert = names[KnobClass.INERT]
+    conditional = {name: when for name in inert if (when := matters_if(space, name))}
+    for when in dict.fromkeys(conditional.values()):
+        found = [name for name in inert if conditional.get(name) == when]
+        clauses.append(f"{listed(found)} {'matters' if len(found) == 1 else 'matter'} {when}")
+    if idle := [name for name in inert if name not in conditional]:
+        alone = " alone" if space.joint is None and len(space.knobs) > 1 else ""
+        clauses.append(f"{listed(idle)} {'changes' if len(idle) == 1 else 'change'} nothing{alone}")
     if unknown := names[KnobClass.UNKNOWN]:
         clauses.append(f"{listed(unknown)} {_be(unknown)} unknown")
     return clauses
+
+
+def matters_if(space: SpaceMap, name: str) -> str:
+    """Return when a knob that changes nothing by itself matters all the same: "only if USE_LDS = 1"; "": never."""
+    found = next((item for item in space.joint.inertness if item.knob == name), None) if space.joint else None
+    if found is None or found.condition == "":
+        return ""
+    return f"only if {found.condition}" if found.relation is not None else "beside other values"
 
 
 def _be(names: Sequence[str]) -> str:
@@ -256,7 +270,10 @@ def _be(names: Sequence[str]) -> str:
 
 
 def _how_many_matter(space: SpaceMap) -> str:
-    total, live = len(space.knobs), sum(matters(knob) for knob in space.knobs.values())
+    total = len(space.knobs)
+    live = sum(
+        matters(k) or (k.knob_class is KnobClass.INERT and bool(matters_if(space, n))) for n, k in space.knobs.items()
+    )
     doubt = not live and any(unsettled(knob) for knob in space.knobs.values())
     if total == 1:
         text = "The only knob " + ("matters" if live else "is not known to matter" if doubt else "does not matter")
