@@ -13,16 +13,19 @@ from pathlib import Path
 import msgspec
 
 from gluonmap import codec, exitcode, targets
-from gluonmap.describe import Description, Knob
+from gluonmap.describe import Description, Knob, OnDevice
 from gluonmap.errors import UnknownKnob, UsageError
 from gluonmap.model import Config, KnobKind, Outcome, Parameter, Value
 from gluonmap.screen import same
 from gluonmap.space import SpaceMap, ValueMap
-from gluonmap.worker.protocol import EVIDENCE_FILE, Evidence, Job, KernelFile
+from gluonmap.worker.protocol import EVIDENCE_FILE, Bench, Evidence, Job, KernelFile
 
 
-def description_of(space: SpaceMap) -> Description:
-    """The description that a map was made from, as far as candidates need it."""
+def description_of(space: SpaceMap, *, on_device: bool = False) -> Description:
+    """The description that a map was made from, as far as candidates need it.
+
+    `on_device`: its candidates go as far as the map's did; else they are compiled.
+    """
     recipe = space.recipe
     run_time = set(space.specialisation)
     options = {n for n, k in space.knobs.items() if k.kind is KnobKind.OPTION}
@@ -47,11 +50,20 @@ def description_of(space: SpaceMap) -> Description:
         why_fixed={},
         not_probed={},
         notes=(),
+        on_device=_on_device(space) if on_device else None,
     )
 
 
-def job_of(space: SpaceMap, moves: Config) -> Job:
-    """The compile of the map's baseline with `moves` made.
+def _on_device(space: SpaceMap) -> OnDevice | None:
+    trial = space.recipe.trial
+    if trial is None or isinstance(space.on_device, msgspec.UnsetType):
+        return None
+    ragged = trial.ragged.shape if trial.ragged else {}
+    return OnDevice(space.on_device.stage, trial.device, trial.probe, trial.tolerance, ragged)
+
+
+def job_of(space: SpaceMap, moves: Config, *, on_device: bool = False) -> Job:
+    """The compile of the map's baseline with `moves` made; with `on_device`, the stages that the map was asked for.
 
     Raises:
         UnknownKnob: a move of something that is no knob of the map.
@@ -65,8 +77,10 @@ def job_of(space: SpaceMap, moves: Config) -> Job:
         raise UsageError(
             f"the map's kernel file {space.file} is not here; run this from the folder that the map was made in."
         )
-    candidate = description_of(space).candidate(moves)
-    return Job("compile", space.target, KernelFile(str(path), space.kernel, space.recipe.stubs), candidate)
+    candidate = description_of(space, on_device=on_device).candidate(moves)
+    bench = Bench(str(Path(space.recipe.probe_file).resolve()), "") if candidate.stage.on_device else None
+    file = KernelFile(str(path), space.kernel, space.recipe.stubs)
+    return Job("compile", space.target, file, candidate, bench=bench)
 
 
 NO_VERDICT = 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib.util
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,22 +12,38 @@ from pathlib import Path
 
 import msgspec
 
-from gluonmap import codec, describe, diagnostics, exitcode, installation, journal, probefile, screen, source, targets
+from gluonmap import (
+    codec,
+    describe,
+    diagnostics,
+    exitcode,
+    further,
+    installation,
+    journal,
+    probefile,
+    screen,
+    source,
+    targets,
+)
 from gluonmap.confirm import SecondOpinion, digest_of
-from gluonmap.describe import Description, Wishes
+from gluonmap.describe import Description, OnDevice, Wishes
 from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UsageError
 from gluonmap.events import Event, Listener
 from gluonmap.isolate import Ending, Isolation
 from gluonmap.joint import Joint
 from gluonmap.jointly import INTERRUPTED, Effort, Jointly
 from gluonmap.journal import Head, Journal
-from gluonmap.model import Answer, Candidate, Inspection, Outcome, SourceFile, Verdict
+from gluonmap.model import Answer, Candidate, Inspection, Outcome, SourceFile, Stage, Verdict
 from gluonmap.oracle import Oracle
 from gluonmap.space import SpaceMap
 from gluonmap.worker.protocol import Job, KernelFile, Limits
 
 IMPORT_DEADLINE_S = 120.0
 LEAST_DEADLINE_S = 120.0
+DEVICE_DEADLINE_S = 60.0
+"""For inputs, launches, references and timing together; what goes on for longer does not come back."""
+RAGGED = "ragged"
+"""The regime of a probe file whose sizes no tile divides: every check runs it too."""
 DEADLINE_PER_BASELINE = 30.0
 """A candidate may take this many times as long as the baseline's compile."""
 
@@ -51,6 +68,10 @@ class Settings:
     """Use no answer of an earlier run."""
     effort: Effort = field(default_factory=Effort)
     """How much is asked about all knobs together."""
+    stage: Stage = Stage.COMPILE
+    """The last stage of baseline, single values and handed-over programs."""
+    modules: tuple[str, ...] = ("torch",)
+    """What servers import for candidates that go to a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +105,8 @@ class Campaign:
         self.triton_folder = installation.triton_folder()
         self.triton = installation.triton_version(self.triton_folder)
         self._identity = installation.identity(self.triton_folder)
+        self.device_name = ""
+        """Of this machine's GPU, where one was looked for."""
 
     # -- which targets -------------------------------------------------------------------------------------------
 
@@ -91,6 +114,8 @@ class Campaign:
         """This machine's device if it has one, else every target that the kernel's API allows."""
         if device := self._device():
             return [device]
+        if self.settings.stage.on_device:
+            raise UsageError(self._no_device(""))
         probe = self._probe("")
         inspection = self._any_inspection(probe)
         excluded = {n: _lacks(n, use, None) for n, use in self._excluded(inspection).items()}
@@ -114,13 +139,64 @@ class Campaign:
         return self._inspect(targets.TARGETS[0], probe)[0]
 
     def _device(self) -> targets.Target | None:
-        if not any(Path(p).exists() for p in ("/dev/kfd", "/dev/nvidia0")):
-            return None
-        ending = self.isolation.ask(Job("device", targets.TARGETS[0].name), Limits(IMPORT_DEADLINE_S, 0))
-        name = ending.evidence.device if ending.evidence else ""
+        name, self.device_name = self.find_device()
         with contextlib.suppress(UsageError):
             return targets.find(name) if name else None
         return None
+
+    def find_device(self) -> tuple[str, str]:
+        """Target and name of this machine's GPU; empty where there is none. Another child finds them."""
+        if not any(Path(p).exists() for p in ("/dev/kfd", "/dev/nvidia0", "/dev/dxg")):
+            return "", ""
+        ending = self.isolation.ask(Job("device", targets.TARGETS[0].name), Limits(IMPORT_DEADLINE_S, 0))
+        return (ending.evidence.device, ending.evidence.device_name) if ending.evidence else ("", "")
+
+    def demand_device(self, wanted: Sequence[targets.Target]) -> None:
+        """Refuse a stage on a device that this machine does not have, before anything is compiled.
+
+        Raises:
+            UsageError: SKIPPED, and what to do instead.
+        """
+        if not self.settings.stage.on_device:
+            return
+        found = self._device()
+        for target in wanted:
+            if found is None or target.name != found.name:
+                raise UsageError(self._no_device(target.name, found.name if found else ""))
+
+    def _no_device(self, target: str, found: str = "") -> str:
+        """Why nothing can be launched: one sentence for whoever sits before another machine."""
+        stage = self.settings.stage.value.lower()
+        here = f"this machine's is {found}" if found else "this machine has none that Triton and torch can use"
+        if importlib.util.find_spec("torch") is None and not found:
+            here = "torch, which launches, is not installed here (pip install 'gluonmap[gpu]')"
+        return (
+            f"SKIPPED: --stage {stage} runs the kernel on a{f' {target}' if target else ''} GPU, and {here}. "
+            "Nothing was asked. A map of compiles needs no GPU: leave --stage out."
+        )
+
+    def _on_device(self, probe: probefile.ProbeFile) -> OnDevice | None:
+        """What candidates need on the device, where a stage there is asked for.
+
+        Raises:
+            UsageError: the probe file or the grid that a launch needs is missing.
+        """
+        stage = self.settings.stage
+        if not stage.on_device:
+            return None
+        needed = ("inputs",) if stage is Stage.LAUNCH else ("inputs", "reference")
+        missing = [name for name in needed if name not in probe.functions]
+        if missing:
+            what = " and ".join(
+                {"inputs": "inputs(shape, config, device, seed)"}.get(n, f"{n}(inputs, shape)") for n in missing
+            )
+            where = probe.path or f"probes/{probefile.below_kernels(self.path)}"
+            raise UsageError(
+                f"--stage {stage.value.lower()} needs {what} in the probe file {where} (docs/probe-files.md)."
+            )
+        regime = self.settings.wishes.regime or next(iter(probe.shapes), "")
+        ragged = probe.shapes.get(RAGGED, {}) if stage is not Stage.LAUNCH and regime != RAGGED else {}
+        return OnDevice(stage, self.device_name, probe.tree, probe.tolerance, dict(ragged))
 
     def _excluded(self, inspection: Inspection) -> dict[str, source.ApiUse]:
         return source.allowed_targets(self._apis(inspection))
@@ -150,9 +226,13 @@ class Campaign:
             head = self._head(record, target, probe)
             inspection = head.inspection
             description = describe.describe(inspection, target, probe, self._wishes(probe))
-            oracle = self._oracle(record, head)
+            on_device = self._on_device(probe)
+            if on_device and not description.grid:
+                raise UsageError("a launch needs its grid: give it with --grid, or as GRID in the probe file.")
+            compiles, description = description, dataclasses.replace(description, on_device=on_device)
+            oracle = self._oracle(record, head, probe.path)
             answers: dict[str, Answer] = {}
-            jointly = self._jointly(oracle, head, description, probe.restrict)
+            jointly = self._jointly(oracle, head, compiles, probe.restrict)
             joint: Joint | None = None
             interrupted = False
             try:
@@ -161,24 +241,27 @@ class Campaign:
                         self._singles(oracle, description, answers)
                         second.confirm(_alike(description, answers))
                         if jointly is not None:
-                            stable = record.stability(head.stamp, journal.key_of(description.candidate({})))
-                            joint = jointly.run(answers, stable=stable is not False)
+                            stable = record.stability(head.stamp, journal.compile_key(description.candidate({})))
+                            joint = jointly.run(_as_compiles(description, answers), stable=stable is not False)
+                            if on_device and joint.stopped != INTERRUPTED:
+                                joint = further.taken(joint, oracle, description, self.listen)
                             interrupted = joint.stopped == INTERRUPTED
             except KeyboardInterrupt:
                 interrupted = True
-                for candidate in [description.candidate({}), *screen.singles(description).values()]:
+                for candidate in _planned(description):
                     # An answer gets to the journal first: it may be there and not yet here.
                     if (answer := oracle.known(candidate)) is not None:
                         answers[journal.key_of(candidate)] = answer
             key = journal.key_of(description.candidate({}))
+            compiled = [journal.compile_key(c) for c in _planned(description)]
             if key not in answers:
                 raise Interrupted("interrupted before the baseline had an answer; nothing is known yet.")
             space = screen.fold(
                 description,
                 inspection,
-                self._identity_of(inspection, target),
+                self._identity_of(inspection, target, probe.path),
                 answers,
-                {k: same for k in answers if (same := record.stability(head.stamp, k)) is not None},
+                {k: same for k in compiled if (same := record.stability(head.stamp, k)) is not None},
                 screen.current_lines(inspection, self._paths(inspection, head.folder)),
             )
         space = msgspec.structs.replace(self._refused(space, inspection, target), joint=joint)
@@ -213,7 +296,7 @@ class Campaign:
         name = self.settings.config_file.partition("#")[0] + (f"#{entry}" if entry else "")
         return dataclasses.replace(wishes, config=config, config_name=Path(name).name)
 
-    def _oracle(self, record: Journal, head: Head) -> Oracle:
+    def _oracle(self, record: Journal, head: Head, probe_file: str) -> Oracle:
         deadline = self.settings.deadline_s or LEAST_DEADLINE_S
         return Oracle(
             journal=record,
@@ -222,11 +305,16 @@ class Campaign:
             file=KernelFile(str(self.path), head.inspection.kernel, self.settings.stubs),
             target=head.target,
             functions=head.inspection.functions,
-            limits=Limits(deadline, self.settings.memory_bytes),
+            limits=self._limits(deadline),
             loadable=head.inspection.quiet,
             retry=self.settings.retry,
             afresh=self.settings.afresh,
+            probe_file=os.path.abspath(probe_file) if probe_file else "",
         )
+
+    def _limits(self, deadline_s: float) -> Limits:
+        """On a device the deadline that the user names counts anew; the time before has nothing to do with it."""
+        return Limits(deadline_s, self.settings.memory_bytes, self.settings.deadline_s or DEVICE_DEADLINE_S)
 
     def _jointly(self, oracle: Oracle, head: Head, description: Description, demanded: Sequence[str]) -> Jointly | None:
         """What asks about all knobs together, where that is wanted; `demanded` by the probe file.
@@ -260,7 +348,7 @@ class Campaign:
             return False
         if self.settings.deadline_s is None:
             deadline = max(LEAST_DEADLINE_S, DEADLINE_PER_BASELINE * answer.seconds)
-            oracle.limits = Limits(deadline, self.settings.memory_bytes)
+            oracle.limits = self._limits(deadline)
         oracle.prepare(candidate)
         second.confirm([candidate])
         return True
@@ -454,20 +542,35 @@ class Campaign:
         name = below.name if inspection.entries == (inspection.kernel,) else f"{below.name}.{inspection.kernel}"
         return self.settings.root / "reports" / below.with_name(f"{name}.{target.name}.json")
 
-    def _identity_of(self, inspection: Inspection, target: targets.Target) -> screen.Identity:
+    def _identity_of(self, inspection: Inspection, target: targets.Target, probe_file: str) -> screen.Identity:
         return screen.Identity(
             file=_shown(self.path),
             triton=self.triton,
             stubs=self.settings.stubs,
             map_path=_shown(self.map_path(target, inspection)),
+            probe_file=_shown(Path(probe_file)) if probe_file else "",
         )
 
 
 def _alike(description: Description, answers: Mapping[str, Answer]) -> list[Candidate]:
     """The passing singles whose program is the baseline's."""
     base = digest_of(answers[journal.key_of(description.candidate({}))])
-    singles = screen.singles(description).values()
-    return [c for c in singles if base and digest_of(answers.get(journal.key_of(c))) == base]
+    found = [(c, answers.get(journal.key_of(c))) for c in screen.singles(description).values()]
+    return [c for c, answer in found if base and answer and _passed(answer) and digest_of(answer) == base]
+
+
+def _as_compiles(description: Description, answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """The answers of baseline and singles as far as they are answers to a compile, by the compile's key."""
+    return {
+        journal.compile_key(c): further.as_compile(answers[journal.key_of(c)])
+        for c in _planned(description)
+        if journal.key_of(c) in answers
+    }
+
+
+def _planned(description: Description) -> list[Candidate]:
+    """The baseline and all moves of one knob."""
+    return [description.candidate({}), *screen.singles(description).values()]
 
 
 def _passed(answer: Answer) -> bool:
@@ -515,9 +618,12 @@ def _shown(path: Path) -> str:
 
 def run(settings: Settings, wanted: Sequence[str], listen: Listener) -> Iterator[Stored]:
     """The maps of all wanted targets (names or aliases), one after the other; none named: the default ones."""
-    with Isolation(jobs=settings.jobs) as isolation:
+    modules = settings.modules if settings.stage.on_device else ()
+    with Isolation(jobs=settings.jobs, modules=modules) as isolation:
         campaign = Campaign(settings, isolation, listen)
-        chosen = [targets.find(name) for name in wanted] or campaign.default_targets()
+        chosen = [targets.find(name) for name in wanted]
+        campaign.demand_device(chosen)
+        chosen = chosen or campaign.default_targets()
         for target in dict.fromkeys(t.name for t in chosen):
             yield campaign.probe(targets.find(target))
 

@@ -151,6 +151,14 @@ def cli() -> None:
     metavar="EXPR",
     help="What you demand of a configuration: 'BLOCK_M*BLOCK_N <= 65536'. Nothing else is asked.",
 )
+@click.option(
+    "--stage",
+    type=click.Choice(["compile", "launch", "check", "time"]),
+    default="compile",
+    show_default=True,
+    help="Take single values and programs on to this machine's GPU: launched, compared with the probe file's "
+    "reference, timed. All but compile need a GPU and torch.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn by chance.")
 @click.option("--resume/--no-resume", default=True, show_default=True, help="Whether answers of earlier runs are used.")
 @click.option("--retry", is_flag=True, help="Ask again what had no answer (unknown) in an earlier run.")
@@ -209,6 +217,7 @@ def _settings(kernel_file: Path, options: dict[str, Any]) -> Settings:
     from gluonmap import campaign
     from gluonmap.describe import Wishes
     from gluonmap.jointly import Effort
+    from gluonmap.model import Stage
 
     jobs = options["jobs"] or campaign.default_jobs()
     wishes = Wishes(
@@ -242,6 +251,7 @@ def _settings(kernel_file: Path, options: dict[str, Any]) -> Settings:
             deadline_s=options["deadline"],
         ),
         memory_bytes=bytes_of(options["memory"]) if options["memory"] else campaign.default_memory_bytes(jobs),
+        stage=Stage(options["stage"].upper()),
     )
 
 
@@ -280,6 +290,8 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
 
     Runs in a fresh interpreter on this terminal, so that all the compiler prints is seen. The exit status is the
     candidate's own: 0 pass, 10 rejected by the front end, 11 by a pass, 12 no resources, or its signal; 3 no verdict.
+    A candidate of a map with a stage beyond the compile is taken as far again: 13 rejected at launch, 14 wrong, 15
+    crashed on the device, 20 skipped.
 
     \b
     gluonmap repeat reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128
@@ -291,7 +303,7 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
 
     wanted = {k: value_of(v) for k, v in (pair(t, "KNOB=VALUE") for t in moves)}
     space = codec.read_map(map_file)
-    job = again.job_of(space, wanted)
+    job = again.job_of(space, wanted, on_device=True)
     here = installation.triton_version(installation.triton_folder())
     if here != space.triton and not any_triton:
         raise UsageError(

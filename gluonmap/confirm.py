@@ -39,7 +39,7 @@ class SecondOpinion:
 
     def start_for(self, candidate: Candidate) -> None:
         """Begin to start the other server, if this candidate will need it."""
-        if self.record.stability(self.oracle.stamp, journal.key_of(candidate)) is None:
+        if self.record.stability(self.oracle.stamp, journal.compile_key(candidate)) is None:
             self._start()
 
     def _start(self) -> None:
@@ -55,14 +55,15 @@ class SecondOpinion:
             OracleFault: one that has compiled has no answer now.
         """
         oracle = self.oracle
-        keyed = {journal.key_of(c): c for c in candidates}
+        keyed = {journal.compile_key(c): c for c in candidates}
         unsure = {k: c for k, c in keyed.items() if self.record.stability(oracle.stamp, k) is None}
         if not unsure:
             return
         self._start()
         what = "equal programs to compile again" if len(unsure) > 1 else "baseline once more"
         self.listen(Event("plan", what, len(unsure)))
-        jobs = ((k, Job("compile", oracle.target, oracle.file, c)) for k, c in unsure.items())
+        compiles = {k: journal.compile_of(c) for k, c in unsure.items()}
+        jobs = ((k, Job("compile", oracle.target, oracle.file, c)) for k, c in compiles.items())
         for key, ending in self._isolation.run(jobs, oracle.limits):
             first = oracle.known(unsure[key])
             again = diagnostics.answer(ending, oracle.functions, oracle.limits.deadline_s)

@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from gluonmap import dtypes, expression, source
 from gluonmap.dtypes import DESCRIPTOR
 from gluonmap.errors import NeedsHelp, UnknownKnob, UsageError
-from gluonmap.model import Candidate, Config, Inspection, KnobKind, Parameter, Value
+from gluonmap.model import Candidate, Config, Inspection, KnobKind, Parameter, Ragged, Stage, Trial, Value
 from gluonmap.probefile import ProbeFile
 from gluonmap.targets import Target, option_domain, why_not_a_knob
 
@@ -49,6 +51,20 @@ class Knob:
 
 
 @dataclass(frozen=True, slots=True)
+class OnDevice:
+    """That candidates go to a device, and what they need there besides the description."""
+
+    stage: Stage
+    device: str
+    """Its name."""
+    probe: str
+    """Hash of the probe file's syntax tree."""
+    tolerance: dict[str, float]
+    ragged: dict[str, Value]
+    """Sizes that no tile divides; empty: the probe file declares none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """Everything that a run on one target needs to turn moves into candidates."""
 
@@ -66,6 +82,7 @@ class Description:
     why_fixed: dict[str, str]
     not_probed: dict[str, str]
     notes: tuple[str, ...]
+    on_device: OnDevice | None = None
 
     @property
     def baseline(self) -> Config:
@@ -87,7 +104,25 @@ class Description:
         args = {
             n: self._argument(n, names) for n, p in self.parameters.items() if not p.constexpr and n in self._given()
         }
-        return Candidate(self.target.name, args, compiled, self._grid(names))
+        candidate = Candidate(self.target.name, args, compiled, self._grid(names))
+        return self._taken_further(candidate, moves, names) if self.on_device else candidate
+
+    def _taken_further(self, candidate: Candidate, moves: Mapping[str, Value], names: Mapping[str, Value]) -> Candidate:
+        """The same, to be taken to a stage on a device."""
+        assert self.on_device
+        ragged = None
+        if self.on_device.ragged:
+            call = replace(self, on_device=None, shape={**self.shape, **self.on_device.ragged}).candidate(moves)
+            ragged = Ragged(dict(self.on_device.ragged), call.args, call.config, call.grid or (1,))
+        trial = Trial(
+            shape=dict(self.shape),
+            host={n: names[n] for n, knob in self.knobs.items() if knob.kind is KnobKind.HOST},
+            tolerance=self.on_device.tolerance,
+            ragged=ragged,
+            probe=self.on_device.probe,
+            device=self.on_device.device,
+        )
+        return msgspec.structs.replace(candidate, stage=self.on_device.stage, trial=trial)
 
     def names(self, moves: Mapping[str, Value]) -> dict[str, Value]:
         """All names that an expression may read, with their values under `moves`."""

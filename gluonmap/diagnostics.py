@@ -6,11 +6,21 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from gluonmap import exitcode, source
 from gluonmap.isolate import Ending
 from gluonmap.model import Answer, Fault, FunctionSource, Location, Outcome, Reason, Stage, Verdict
 
 MAX_TEXT = 500
+STAGE_OF_PHASE = {
+    "waiting for the device": Stage.LAUNCH,
+    "inputs": Stage.LAUNCH,
+    "launch": Stage.LAUNCH,
+    "check": Stage.CHECK,
+    "time": Stage.TIME,
+}
+"""Of the phases of a child after its compile."""
 MOST_CONTINUED = 2
 TRITON = "triton/"
 """Where the files of Triton's own library are, as `FunctionSource.file` names them."""
@@ -22,6 +32,7 @@ _TELLING = (
     re.compile(r"(?P<text>fatal error: .*)"),
     re.compile(r"(?P<text>terminate called after .*)"),
     re.compile(r"(?P<text>UNREACHABLE executed.*)"),
+    re.compile(r"(?P<text>Memory access fault by GPU.*)"),
 )
 # Located diagnostics that only say that something has gone wrong, and point at the function's first line.
 _VAGUE = ("Failures have been detected while processing an MLIR pass pipeline",)
@@ -41,17 +52,25 @@ _SEE_STDERR = (
 
 
 def answer(
-    ending: Ending, functions: Sequence[FunctionSource], deadline_s: float, stage: Stage = Stage.COMPILE
+    ending: Ending,
+    functions: Sequence[FunctionSource],
+    deadline_s: float,
+    stage: Stage = Stage.COMPILE,
+    device_deadline_s: float = 0.0,
 ) -> Answer:
-    """The verdict of one ending, or a fault where it is no evidence about the kernel."""
+    """The verdict of one ending, or a fault where it is no evidence about the kernel.
+
+    `stage` is the last one asked for: a pass is of that stage, anything else of the stage that the child had come to.
+    `device_deadline_s`: how long a child may have a device.
+    """
     status, evidence = ending.status, ending.evidence
+    came_to = STAGE_OF_PHASE.get(ending.progress.phase, Stage.COMPILE)
     if ending.hung:
-        reason = Reason(
-            "deadline", f"no end within {deadline_s:g} s", ending.progress.phase, _last_line(ending, functions)
-        )
-        return Verdict(Outcome.HUNG, stage, status, ending.seconds, reason=reason)
+        within = f"{device_deadline_s:g} s on the device" if ending.progress.on_device else f"{deadline_s:g} s"
+        reason = Reason("deadline", f"no end within {within}", ending.progress.phase, _last_line(ending, functions))
+        return _with_program(Verdict(Outcome.HUNG, came_to, status, ending.seconds, reason=reason), ending)
     if exitcode.crashed(status):
-        return _crash(ending, functions, stage)
+        return _with_program(_crash(ending, functions, came_to), ending)
     if ending.lost:
         return Fault("the fork server was lost", status)
     if evidence is None or evidence.status != status or status not in exitcode.OUTCOME_OF_STATUS:
@@ -62,7 +81,7 @@ def answer(
     )
     return Verdict(
         outcome,
-        stage,
+        stage if outcome is Outcome.PASS else came_to,
         status,
         ending.seconds,
         evidence.compile_seconds,
@@ -70,7 +89,25 @@ def answer(
         evidence.program,
         evidence.resources,
         warnings[:4],
+        evidence.check,
+        evidence.timing,
     )
+
+
+def _with_program(verdict: Verdict, ending: Ending) -> Verdict:
+    """With what a candidate had compiled before it went to the device and did not come back."""
+    compiled = ending.compiled
+    if compiled is None:
+        return verdict
+    verdict = msgspec.structs.replace(
+        verdict, program=compiled.program, resources=compiled.resources, compile_seconds=compiled.compile_seconds
+    )
+    reason = verdict.reason
+    if verdict.stage is not Stage.COMPILE or reason is None:
+        return verdict
+    # It compiles once more after that, for the sizes that no tile divides.
+    reason = msgspec.structs.replace(reason, text=f"at the ragged shape: {reason.text}")
+    return msgspec.structs.replace(verdict, stage=Stage.LAUNCH, reason=reason)
 
 
 def tidy(text: str) -> str:
@@ -128,7 +165,7 @@ def _reason(ending: Ending, functions: Sequence[FunctionSource]) -> Reason | Non
     reason = evidence.reason
     location = locate(evidence.file, evidence.line, functions) if evidence.line else None
     text = reason.text
-    if reason.kind not in ("budget", "host memory"):
+    if reason.kind not in ("budget", "host memory") and reason.phase not in STAGE_OF_PHASE:
         place, said = _best_diagnostic(ending.stderr, functions)
         if said and any(vague in text for vague in _SEE_STDERR):
             location, text = place or location, said

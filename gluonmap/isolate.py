@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +28,7 @@ import msgspec
 from gluonmap import interrupts
 from gluonmap.errors import OracleFault, StorageFault
 from gluonmap.worker.protocol import (
+    COMPILED_FILE,
     EVIDENCE_FILE,
     LOCK_FILE,
     STDERR_FILE,
@@ -64,6 +65,8 @@ class Ending:
     stderr: str
     lost: bool = False
     """The server died, not (only) the child."""
+    compiled: Evidence | None = None
+    """What a child had compiled before it went to a device."""
 
 
 class Server:
@@ -86,8 +89,10 @@ class Server:
 class Isolation:
     """A folder of temporary files, a base server and its warm forks; leaves neither process nor file behind."""
 
-    def __init__(self, *, jobs: int, hash_seed: str = "0") -> None:
+    def __init__(self, *, jobs: int, hash_seed: str = "0", modules: Sequence[str] = ()) -> None:
+        """`modules` are imported by the base server, where they are installed: torch, for what goes to a device."""
         self.jobs = jobs
+        self._modules = tuple(modules)
         self._hash_seed = hash_seed
         self._numbers = itertools.count(1)
         self._base: Server | None = None
@@ -142,7 +147,7 @@ class Isolation:
         log = open(self.folder / "base.log", "wb")  # noqa: SIM115  the child keeps it
         environment = os.environ | {"PYTHONHASHSEED": self._hash_seed}
         process = subprocess.Popen(
-            [sys.executable, "-c", _boot(), str(path)],
+            [sys.executable, "-c", _boot(), str(path), *self._modules],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -208,7 +213,9 @@ class Isolation:
                 if not running:
                     return
                 try:
-                    notice = self._server(warm).receive(limits.deadline_s + SERVER_GRACE_S)
+                    # While some wait for a device another one has it, and its deadline runs.
+                    longest = max(limits.deadline_s, limits.device_deadline_s)
+                    notice = self._server(warm).receive(longest + SERVER_GRACE_S)
                 except (EOFError, OSError):
                     self._forget(warm)
                     for tag, folder in running.values():
@@ -300,21 +307,25 @@ def _accept(listener: socket.socket, alive: Any) -> Any:
 
 
 def _ending(notice: Notice, folder: Path, lost: bool = False) -> Ending:
-    evidence = None
-    with contextlib.suppress(OSError, msgspec.DecodeError):
-        evidence = msgspec.json.decode((folder / EVIDENCE_FILE).read_bytes(), type=Evidence)
     ending = Ending(
         status=notice.status,
         hung=notice.hung,
         seconds=notice.seconds,
         progress=notice.progress,
-        evidence=evidence,
+        evidence=_evidence(folder / EVIDENCE_FILE),
         stdout=_ends_of(folder / STDOUT_FILE),
         stderr=_ends_of(folder / STDERR_FILE),
         lost=lost,
+        compiled=_evidence(folder / COMPILED_FILE),
     )
     shutil.rmtree(folder, ignore_errors=True)
     return ending
+
+
+def _evidence(path: Path) -> Evidence | None:
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(path.read_bytes(), type=Evidence)
+    return None
 
 
 def _ends_of(path: Path) -> str:

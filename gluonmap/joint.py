@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from gluonmap.model import Config, Resources, Value
+from gluonmap.model import Check, Config, Resources, Timing, Value
 from gluonmap.terms import Relation
 
 
@@ -140,8 +140,22 @@ class Verified(msgspec.Struct, frozen=True, omit_defaults=True):
     grid: tuple[int, ...] | None = None
     same: int = 1
     """Asked configurations that are this very program and launch."""
+    check: Check | None = None
+    """What a device said of it, where one was asked; it passed there."""
+    timing: Timing | None = None
     arguments: str = ""
     """Digest of the run-time arguments, where a knob changes them: another launch of the same program."""
+
+
+class Refused(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A program that compiled, and did not pass on the device: it is not handed over."""
+
+    config: Config
+    digest: str
+    outcome: str
+    stage: str
+    kind: str = ""
+    reason: str = ""
 
 
 class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -172,6 +186,8 @@ class Joint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     value_classes: tuple[ValueClasses, ...] = ()
     programs: tuple[Verified, ...] = ()
     """The reduced space as far as it was compiled: each entry passed, and no two are one program and launch."""
+    refused: tuple[Refused, ...] = ()
+    """Programs that a device was asked about and that did not pass there."""
     tried: tuple[Tried, ...] = ()
     """In the order asked."""
     learning: int = 0

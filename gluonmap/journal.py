@@ -19,7 +19,7 @@ import msgspec
 from gluonmap import codec
 from gluonmap.errors import StorageFault, UsageError
 from gluonmap.joint import Joint
-from gluonmap.model import Answer, Candidate, Fault, Inspection, SourceFile
+from gluonmap.model import Answer, Candidate, Fault, Inspection, SourceFile, Stage
 
 SCHEMA = "gluonmap.journal/1"
 MOST_INTENTS = 2
@@ -259,8 +259,22 @@ class Journal:
 
 
 def key_of(candidate: Candidate) -> str:
-    """What a candidate is known by: all that reaches the compiler. The grid does not, nor does the wanted proof."""
-    return codec.digest([candidate.target, candidate.args, candidate.config, candidate.stage])
+    """What a candidate is known by: all that reaches the compiler. The grid does not, nor does the wanted proof.
+
+    On a device the grid counts, and so does all that the launch is given.
+    """
+    compiled = [candidate.target, candidate.args, candidate.config, candidate.stage]
+    return codec.digest([*compiled, candidate.grid, candidate.trial] if candidate.trial else compiled)
+
+
+def compile_key(candidate: Candidate) -> str:
+    """What the compile of a candidate of any stage is known by."""
+    return key_of(compile_of(candidate))
+
+
+def compile_of(candidate: Candidate) -> Candidate:
+    """The question that a candidate of a later stage begins with."""
+    return msgspec.structs.replace(candidate, stage=Stage.COMPILE, trial=None)
 
 
 def stamp_of(

@@ -168,6 +168,8 @@ class _Record:
     resources: Resources | None = None
     launch: str = ""
     """Stands for the program and its launch; comparable only with that of another record."""
+    on_device: bool = False
+    """It failed on a device, of which constraints, learned from compiles, claim nothing."""
 
 
 class Judge:
@@ -244,7 +246,8 @@ class Judge:
         verdict = feasibility(record.outcome)
         # What the user forbids is no claim about the compiler, and of untried values the constraints claim nothing.
         claimed = any(item.standing is not Standing.GIVEN for item in broken)
-        speaks = self.space.joint is not None and not untried and _is_evidence(record.outcome)
+        claims = self.space.joint is not None and not untried and not record.on_device
+        speaks = claims and _is_evidence(record.outcome)
         return Judgement(
             verdict,
             Basis.COMPILED,
@@ -300,6 +303,11 @@ def _records(space: SpaceMap) -> dict[Key, _Record]:
             records[key_of(config)] = _Record(
                 config, Outcome.PASS, digest=program.digest, resources=program.resources, launch=launch
             )
+        for item in space.joint.refused:
+            config = {**space.baseline, **item.config}
+            records[key_of(config)] = _Record(
+                config, item.outcome, item.reason, stage=item.stage, digest=item.digest, on_device=True
+            )
     place = f"{space.file}:{space.line}" if space.line is not None else ""
     singles = [
         _Record(space.baseline, space.outcome, space.reason, place, space.stage, space.digest, space.resources),
@@ -307,7 +315,7 @@ def _records(space: SpaceMap) -> dict[Key, _Record]:
     ]
     for record in singles:
         other = records.get(key_of(record.config))
-        if other is None or _is_evidence(record.outcome):
+        if other is None or _is_evidence(record.outcome) or record.on_device:
             records[key_of(record.config)] = replace(record, launch=other.launch if other else "")
     return records
 
@@ -334,4 +342,7 @@ def _of_tried(config: Config, tried: Tried, program: Verified | None) -> _Record
 
 def _of_value(config: Config, value: ValueMap) -> _Record:
     place = f"{value.file}:{value.line}" if value.line is not None else ""
-    return _Record(config, value.outcome, value.reason, place, value.stage, value.digest, value.resources)
+    on_device = bool(value.measured) and value.outcome not in (Outcome.PASS, Outcome.SKIPPED)
+    return _Record(
+        config, value.outcome, value.reason, place, value.stage, value.digest, value.resources, on_device=on_device
+    )

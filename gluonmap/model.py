@@ -25,6 +25,11 @@ class Stage(StrEnum):
     CHECK = "CHECK"
     TIME = "TIME"
 
+    @property
+    def on_device(self) -> bool:
+        """It takes a GPU."""
+        return self in (Stage.LAUNCH, Stage.CHECK, Stage.TIME)
+
 
 class Outcome(StrEnum):
     """What became of one candidate. Only ever added to."""
@@ -138,6 +143,56 @@ class Resources(msgspec.Struct, frozen=True, omit_defaults=True):
     """AMD: what the kernel descriptor reserves, which decides the occupancy: `waves_per_eu` can raise it."""
 
 
+class OutputError(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far one output was from its reference, at worst over all runs. Non-finite values are counted apart."""
+
+    output: str
+    relative: float
+    """‖out − ref‖ / ‖ref‖ over the finite elements."""
+    elementwise: float
+    """Largest |out − ref| / (|ref| + root mean square of ref)."""
+    tolerance: float
+    """What `relative` may be."""
+    bound: float
+    """What `elementwise` may be."""
+    dtype: str
+    declared: bool = False
+    """The probe file's TOLERANCE names the output; else `tolerance` is the default of its dtype."""
+    misplaced: int = 0
+    """Elements that are NaN or infinite on one side only."""
+
+
+class Check(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a comparison with the reference found."""
+
+    errors: tuple[OutputError, ...]
+    runs: int
+    """Launches that were compared."""
+    shapes: tuple[str, ...] = ("default",)
+    """"default", and "ragged" where the probe file declares that regime."""
+    racy: bool = False
+    """Two runs on the same inputs differed in some bit: a warning, since atomic additions do so too."""
+
+
+class Timing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How long one launch takes on the device, its caches flushed before each. Microseconds."""
+
+    median_us: float
+    low_us: float
+    """A fifth of the launches was faster."""
+    high_us: float
+    """A fifth of the launches was slower."""
+    repeats: int
+    clock_before_mhz: int | None = None
+    """Of the compute units; None: the driver does not say."""
+    clock_after_mhz: int | None = None
+
+    @property
+    def spread(self) -> float:
+        """(high − low) / median."""
+        return (self.high_us - self.low_us) / self.median_us if self.median_us else 0.0
+
+
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="verdict"):
     """The answer to one candidate."""
 
@@ -154,6 +209,8 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type",
     resources: Resources | None = None
     warnings: tuple[str, ...] = ()
     """Error diagnostics that came with a success."""
+    check: Check | None = None
+    timing: Timing | None = None
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="fault"):
@@ -164,6 +221,31 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", t
 
 
 Answer = Verdict | Fault
+
+
+class Ragged(msgspec.Struct, frozen=True):
+    """The same configuration at sizes that no tile divides: another call, mostly of another program."""
+
+    shape: dict[str, Value]
+    args: dict[str, Value]
+    config: Config
+    grid: tuple[int, ...]
+
+
+class Trial(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a stage on a device needs besides the compile: part of the question, not of the program."""
+
+    shape: dict[str, Value]
+    """Sizes, as the probe file's `inputs` takes them."""
+    host: Config = {}
+    """Knobs that only host code reads."""
+    tolerance: dict[str, float] = {}
+    """Output → relative error, as the probe file declares it."""
+    ragged: Ragged | None = None
+    probe: str = ""
+    """Hash of the probe file's syntax tree: other inputs are another question."""
+    device: str = ""
+    """Name of the device: on another one it is another question."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -179,6 +261,8 @@ class Candidate(msgspec.Struct, frozen=True):
     """The launch grid, where it is known. Part of the question, not of the program."""
     stage: Stage = Stage.COMPILE
     proof: Proof = Proof.CODE
+    trial: Trial | None = None
+    """Of a stage on a device."""
 
 
 class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -14,8 +14,8 @@ from gluonmap import diagnostics, journal
 from gluonmap.errors import OracleFault, StorageFault
 from gluonmap.isolate import Ending, Isolation
 from gluonmap.journal import Journal
-from gluonmap.model import Answer, Candidate, Fault, FunctionSource, Proof, Verdict
-from gluonmap.worker.protocol import Job, KernelFile, Limits
+from gluonmap.model import Answer, Candidate, Fault, FunctionSource, Outcome, Proof, Stage, Verdict
+from gluonmap.worker.protocol import Bench, Job, KernelFile, Limits
 
 MOST_FAULTS_IN_A_ROW = 3
 SECOND_TIME = "#2"
@@ -61,7 +61,10 @@ class Oracle:
         loadable: bool,
         retry: bool = False,
         afresh: bool = False,
+        probe_file: str = "",
     ) -> None:
+        """`probe_file` holds the functions that stages on a device need."""
+        self.probe_file = probe_file
         self.journal = journal
         self.isolation = isolation
         self.stamp = stamp
@@ -81,17 +84,25 @@ class Oracle:
 
     def known(self, candidate: Candidate, key: str = "") -> Answer | None:
         """The journal's answer; None: a child must be asked."""
-        found = self.journal.answer(
+        found = self._recorded(key or journal.key_of(candidate))
+        if found is None and candidate.stage.on_device:
+            # What does not compile gets nowhere, and that is known from a run that asked no more.
+            compiled = self._recorded(journal.key_of(journal.compile_of(candidate)))
+            if isinstance(compiled, Verdict) and compiled.outcome is not Outcome.PASS:
+                return compiled
+        program = found.program if isinstance(found, Verdict) else None
+        insists = candidate.proof is Proof.CODE and program is not None and program.proof is Proof.IR
+        return None if insists else found
+
+    def _recorded(self, key: str) -> Answer | None:
+        return self.journal.answer(
             self.stamp,
-            key or journal.key_of(candidate),
+            key,
             deadline_s=self.limits.deadline_s,
             memory_bytes=self.limits.memory_bytes,
             retry=self.retry,
             afresh=self.afresh,
         )
-        program = found.program if isinstance(found, Verdict) else None
-        insists = candidate.proof is Proof.CODE and program is not None and program.proof is Proof.IR
-        return None if insists else found
 
     def prepare(self, baseline: Candidate) -> None:
         """Use a warm server for what comes, if a child has shown that the file and the baseline are harmless."""
@@ -119,7 +130,7 @@ class Oracle:
             self.warm_up()
         faulty: dict[str, Candidate] = {}
         for key, ending in self._run(together):
-            answer = self.judge(ending)
+            answer = self.judge(ending, together[key].stage)
             if isinstance(answer, Fault):
                 self.journal.write(journal.Cancelled(self.stamp, key))
                 faulty[key] = together[key]
@@ -127,7 +138,7 @@ class Oracle:
             yield self.record(key, together[key], answer)
         for key, candidate in [*alone.items(), *faulty.items()]:
             for _, ending in self._run({key: candidate}):
-                yield self.record(key, candidate, self.judge(ending))
+                yield self.record(key, candidate, self.judge(ending, candidate.stage))
 
     def converse(self, queries: Iterable[Query | None], take: Callable[[Query, Answer, bool], None]) -> None:
         """Answer queries as they come: the next is fetched when a child is free, or at once where its answer is known.
@@ -168,7 +179,10 @@ class Oracle:
         """The job of a candidate, its intent recorded."""
         self.journal.write(journal.Intent(self.stamp, key, candidate))
         known_ir = str(self.isolation.folder / "ir") if candidate.proof is Proof.IR else ""
-        return Job("compile", self.target, self.file, candidate, known_ir)
+        return Job("compile", self.target, self.file, candidate, known_ir, self._bench(candidate))
+
+    def _bench(self, candidate: Candidate) -> Bench | None:
+        return Bench(self.probe_file, str(self.isolation.folder / "bench")) if candidate.stage.on_device else None
 
     def _cancel(self, keys: Iterable[str]) -> None:
         with contextlib.suppress(StorageFault):  # has been raised already by what could not be written before
@@ -179,7 +193,7 @@ class Oracle:
         """Have a server that has the kernel loaded, where one is allowed."""
         if not self.loadable or self.baseline is None or self.isolation.is_warm(self._server_key()):
             return
-        job = Job("compile", self.target, self.file, self.baseline)
+        job = Job("compile", self.target, self.file, journal.compile_of(self.baseline))
         if not self.isolation.warm(self._server_key(), job):
             self.loadable = False
 
@@ -204,9 +218,10 @@ class Oracle:
             running.close()  # type: ignore[attr-defined]
             self._cancel(in_flight)
 
-    def judge(self, ending: Ending) -> Answer:
-        """What an ending says about the candidate."""
-        return diagnostics.answer(ending, self.functions, self.limits.deadline_s)
+    def judge(self, ending: Ending, stage: Stage = Stage.COMPILE) -> Answer:
+        """What an ending says about a candidate that was asked up to `stage`."""
+        limits = self.limits
+        return diagnostics.answer(ending, self.functions, limits.deadline_s, stage, limits.device_deadline_s)
 
     def record(self, key: str, candidate: Candidate, answer: Answer) -> Asked:
         """Write an answer down."""
@@ -229,8 +244,8 @@ class Oracle:
         self._faults_in_a_row = 0
         if self.baseline is None:
             return False
-        job = Job("compile", self.target, self.file, self.baseline)
-        return isinstance(self.judge(self.isolation.ask(job, self.limits)), Verdict)
+        job = Job("compile", self.target, self.file, self.baseline, bench=self._bench(self.baseline))
+        return isinstance(self.judge(self.isolation.ask(job, self.limits), self.baseline.stage), Verdict)
 
     def _remember_ir(self, verdict: Verdict) -> None:
         """Keep the program of an LLVM IR for candidates that do not insist on machine code."""

@@ -39,7 +39,7 @@ class ProbeFile:
     functions: tuple[str, ...] = ()
     """Functions that it defines: `inputs` and `reference` are for the stages on a device."""
     tree: str = ""
-    """Hash of its syntax tree."""
+    """Hash of its syntax tree, without the declarations that say what to ask: these are part of a question anyway."""
     export: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Format of `gluonmap export` -> what names its files."""
 
@@ -85,9 +85,19 @@ def read_probe(path: Path, target: str) -> ProbeFile:
         targets=tuple(overrides),
         tolerance=_tolerances(path, merged("TOLERANCE")),
         functions=tuple(node.name for node in tree.body if isinstance(node, ast.FunctionDef)),
-        tree=hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16],
+        tree=_code_hash(tree),
         export={k: _mapping(path, v, f"EXPORT[{k!r}]") for k, v in merged("EXPORT").items()},
     )
+
+
+def _code_hash(tree: ast.Module) -> str:
+    told = {*_DECLARATIONS} - {"ARGS"}  # functions do read ARGS
+    code = [
+        ast.dump(node)
+        for node in tree.body
+        if not (isinstance(node, ast.Assign) and {t.id for t in node.targets if isinstance(t, ast.Name)} & told)
+    ]
+    return hashlib.sha256("\n".join(code).encode()).hexdigest()[:16]
 
 
 def _tree(path: Path) -> ast.Module:

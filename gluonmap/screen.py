@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from gluonmap import expression, layouts, source
 from gluonmap.describe import Description
 from gluonmap.errors import UsageError
-from gluonmap.journal import key_of
+from gluonmap.journal import compile_key, key_of
 from gluonmap.model import (
     Answer,
     Candidate,
@@ -29,7 +31,7 @@ from gluonmap.model import (
     Value,
     Verdict,
 )
-from gluonmap.space import KnobMap, Recipe, SpaceMap, ValueMap
+from gluonmap.space import KnobMap, Measured, OnDevice, Recipe, SpaceMap, ValueMap
 
 _CHANGES = {
     "arguments": "the kernel's arguments",
@@ -52,6 +54,8 @@ class Identity:
     stubs: tuple[str, ...]
     map_path: str
     """Where the map is stored, for the commands that repeat a candidate."""
+    probe_file: str = ""
+    """As the user would name it."""
 
 
 def singles(description: Description) -> dict[tuple[str, int], Candidate]:
@@ -84,7 +88,7 @@ def fold(
 ) -> SpaceMap:
     """The map that the answers (by candidate key) give. The baseline must have been answered.
 
-    `stable` tells, by key, whether a second compile under another hash seed gave the same program.
+    `stable` tells, by the compile's key, whether a second compile under another hash seed gave the same program.
     """
     return _Fold(description, inspection, identity, answers, stable, lines).map()
 
@@ -104,7 +108,7 @@ class _Fold:
         self.functions: Sequence[FunctionSource] = inspection.functions
         self.baseline = description.candidate({})
         self.base_answer = answers[key_of(self.baseline)]
-        self.stable = stable.get(key_of(self.baseline))
+        self.stable = stable.get(compile_key(self.baseline))
         self.rules = demands(inspection, description)
         self.missing = 0
 
@@ -114,7 +118,7 @@ class _Fold:
         knobs = {name: self._knob(name) for name in self.description.knobs} if passed else {}
         verdict = base if isinstance(base, Verdict) else None
         reason = verdict.reason if verdict else None
-        description = self.description
+        description, trial = self.description, self.baseline.trial
         return SpaceMap(
             kernel=self.inspection.kernel,
             file=self.identity.file,
@@ -124,7 +128,13 @@ class _Fold:
             baseline=description.baseline,
             knobs=knobs,
             recipe=Recipe(
-                description.args, description.fixed, description.derive, description.grid, self.identity.stubs
+                description.args,
+                description.fixed,
+                description.derive,
+                description.grid,
+                self.identity.stubs,
+                trial,
+                self.identity.probe_file if trial else "",
             ),
             shape=description.shape,
             grid=self.baseline.grid,
@@ -146,6 +156,8 @@ class _Fold:
             notes=self._notes(),
             unanswered=self.missing,
             repeat=self._repeat({}),
+            on_device=OnDevice(self.baseline.stage, trial.device) if trial else msgspec.UNSET,
+            measured=_measured(base),
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -160,6 +172,10 @@ class _Fold:
 
     def _next_step(self) -> str:
         base = self.base_answer
+        if isinstance(base, Verdict) and base.outcome is Outcome.SKIPPED:
+            return "see that inputs(), reference() and the device fit the candidate, or map it without --stage"
+        if isinstance(base, Verdict) and base.stage.on_device:
+            return "repair the kernel or the probe file's reference, or start from a configuration that is right"
         if isinstance(base, Verdict) and base.outcome is Outcome.HUNG:
             return "give it more time with --deadline, or start from a smaller tile with --set NAME=VALUE"
         return "start from a configuration that compiles (--set NAME=VALUE, --config FILE.json, or the probe file)"
@@ -225,10 +241,13 @@ class _Fold:
             resources=answer.resources,
             warnings=answer.warnings,
             repeat=repeat,
+            measured=_measured(answer),
         )
 
     def _effect(self, candidate: Candidate, verdict: Verdict) -> tuple[Effect, str]:
         """What a move does, and what differs."""
+        if verdict.outcome is Outcome.SKIPPED:
+            return Effect.UNKNOWN, ""
         if verdict.outcome is not Outcome.PASS:
             return Effect.ABORTING, ""
         base = self.base_answer
@@ -241,7 +260,7 @@ class _Fold:
             return Effect.LIVE_HOST, "grid"
         if candidate.args != self.baseline.args:
             return Effect.LIVE_HOST, "arguments"
-        match self.confirmed.get(key_of(candidate)):
+        match self.confirmed.get(compile_key(candidate)):
             case True:
                 return Effect.INERT, ""
             case False:
@@ -349,6 +368,13 @@ class _Fold:
     def _repeat(self, moves: Config) -> str:
         settings = "".join(f" {quoted(n, v)}" for n, v in moves.items())
         return f"gluonmap repeat {shlex.quote(self.identity.map_path)}{settings}"
+
+
+def _measured(answer: Answer) -> Measured | msgspec.UnsetType:
+    """What a device said, where one was reached."""
+    if isinstance(answer, Verdict) and answer.stage.on_device:
+        return Measured(answer.stage, answer.check, answer.timing)
+    return msgspec.UNSET
 
 
 def classify(moved: Sequence[ValueMap]) -> KnobClass:

@@ -7,12 +7,30 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gluonmap.joint import Joint
-from gluonmap.model import Config, Effect, KnobClass, KnobKind, Resources, Value
+from gluonmap.model import Check, Config, Effect, KnobClass, KnobKind, Resources, Stage, Timing, Trial, Value
 
 if TYPE_CHECKING:
     from triton import Config as TritonConfig
 
 MAP_SCHEMA = "gluonmap.map/1"
+
+
+class Measured(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a device said of one candidate."""
+
+    reached: Stage
+    """The stage that the outcome is of: the one asked for, or where it ended."""
+    check: Check | None = None
+    timing: Timing | None = None
+
+
+class OnDevice(msgspec.Struct, frozen=True):
+    """That baseline and single values were taken to a device."""
+
+    stage: Stage
+    """The last stage asked for."""
+    device: str
+    """Its name."""
 
 
 class ValueMap(msgspec.Struct, frozen=True):
@@ -41,6 +59,8 @@ class ValueMap(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     repeat: str = ""
     """Command that repeats this one candidate by hand."""
+    measured: Measured | msgspec.UnsetType = msgspec.UNSET
+    """What a device said; absent where none was asked."""
 
 
 class KnobMap(msgspec.Struct, frozen=True):
@@ -67,6 +87,10 @@ class Recipe(msgspec.Struct, frozen=True, omit_defaults=True):
     derive: dict[str, str] = {}
     grid: str = ""
     stubs: tuple[str, ...] = ()
+    trial: Trial | None = None
+    """Of the baseline, where a stage on a device was asked for."""
+    probe_file: str = ""
+    """That it needs."""
 
 
 class SpaceMap(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +139,10 @@ class SpaceMap(msgspec.Struct, frozen=True, kw_only=True):
     unanswered: int = 0
     """Candidates that were planned and not asked (interrupted, out of time)."""
     repeat: str = ""
+    on_device: OnDevice | msgspec.UnsetType = msgspec.UNSET
+    """Absent where baseline and single values were only compiled."""
+    measured: Measured | msgspec.UnsetType = msgspec.UNSET
+    """Of the baseline."""
     joint: Joint | None = None
     """All knobs together; None: only one at a time was asked for, or the baseline fails."""
 

@@ -9,7 +9,7 @@ import tabulate
 
 from gluonmap.joint import Joint
 from gluonmap.model import Outcome
-from gluonmap.report import together, words
+from gluonmap.report import measured, together, words
 from gluonmap.space import SpaceMap
 
 # tabulate pads by display width where wcwidth is installed and by length where not: the bytes must not depend on it.
@@ -37,6 +37,7 @@ def _body(space: SpaceMap) -> list[str]:
         blocks += [f"## Knobs ({words.count_line(space).partition(': ')[2]})", _knobs(space), legend]
     if failures := words.failures(space):
         blocks += ["## Why values fail", _failures(failures)]
+    blocks += _measured(space)
     if programs := words.programs(space):
         blocks += [f"## Programs ({len(programs)} distinct)", _programs(programs)]
     if space.joint is not None:
@@ -46,10 +47,20 @@ def _body(space: SpaceMap) -> list[str]:
     return blocks + _rest(space)
 
 
+def _measured(space: SpaceMap) -> list[str]:
+    title = measured.title(space)
+    if not title or not (rows := measured.rows(space)):
+        return []
+    cells = [(code(r.what), text(r.outcome), text(r.error), text(r.time), text(r.remark)) for r in rows]
+    return [f"## {text(title)}", _table(measured.HEADS, cells), _bullets(map(text, measured.terms(space)))]
+
+
 def _joint(space: SpaceMap, joint: Joint) -> list[str]:
     blocks = [f"## {text(together.title(joint))}"]
     for heading, lines in together.sections(space, joint):
         blocks += [*([f"### {text(heading)}"] if heading else []), _statements(lines)]
+    if lost := measured.refused(joint):
+        blocks += [f"### {text(measured.REFUSED)}", _statements(lost)]
     return blocks
 
 
@@ -84,6 +95,7 @@ def _failed_baseline(space: SpaceMap) -> list[str]:
     blocks.append(_bullets(facts))
     if len(space.reason.strip().splitlines()) > 1:
         blocks.append(_fence(words.visible(line) for line in space.reason.strip().splitlines()))
+    blocks += _measured(space)
     return blocks + (["## Notes", _bullets(map(text, space.notes))] if space.notes else [])
 
 

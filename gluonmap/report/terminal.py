@@ -12,7 +12,7 @@ from rich.text import Text
 
 from gluonmap.joint import Joint
 from gluonmap.model import Outcome
-from gluonmap.report import together, words
+from gluonmap.report import measured, together, words
 from gluonmap.space import SpaceMap
 
 WIDE = 110
@@ -72,6 +72,7 @@ def _print(space: SpaceMap, console: Console) -> None:
         console.print(_Flow([Text(f"{glyph} {word}", "dim") for glyph, word in words.legend(space)], gap=3))
     if failures := words.failures(space):
         _section(console, "Why values fail", _failures(failures, console))
+    _print_measured(space, console)
     if programs := words.programs(space):
         _section(console, f"Programs ({len(programs)} distinct)", *_programs(programs, console))
     if space.joint is not None:
@@ -82,12 +83,26 @@ def _print(space: SpaceMap, console: Console) -> None:
     _print_repeats(space, console)
 
 
+def _print_measured(space: SpaceMap, console: Console) -> None:
+    title = measured.title(space)
+    if not title or not (rows := measured.rows(space)):
+        return
+    table = _table(console, *((head, 0) for head in measured.HEADS))
+    for row in rows:
+        remark = Text(row.remark, "yellow")
+        table.add_row(Text(row.what, "bold"), Text(row.outcome), Text(row.error), Text(row.time), remark)
+    _section(console, title, table, _bullets(measured.terms(space)))
+
+
 def _print_joint(space: SpaceMap, joint: Joint, console: Console) -> None:
     _heading(console, together.title(joint))
     for heading, lines in together.sections(space, joint):
         if heading:
             _heading(console, heading)
         console.print(_statements(lines))
+    if lost := measured.refused(joint):
+        _heading(console, measured.REFUSED)
+        console.print(_statements(lost))
 
 
 def _statements(lines: Iterable[together.Line]) -> RenderableType:
@@ -106,6 +121,7 @@ def _print_failed_baseline(space: SpaceMap, console: Console) -> None:
     head = f"{mark.glyph} {words.visible(space.outcome)}: the baseline {words.failed_phrase(space)}."
     console.print(Text(head, f"bold {mark.colour}"))
     console.print(_facts(words.baseline_facts(space)))
+    _print_measured(space, console)
     if space.notes:
         _section(console, "Notes", _bullets(space.notes))
     _print_repeats(space, console)

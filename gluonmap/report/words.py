@@ -310,6 +310,8 @@ def failed_phrase(space: SpaceMap) -> str:
     outcome = outcome_of(space.outcome)
     if outcome is None:
         return "got no answer"
+    if outcome is Outcome.CRASHED and space.measured:
+        return "crashes on the device"
     return (FAILURES | NO_EVIDENCE).get(outcome, "passes")
 
 

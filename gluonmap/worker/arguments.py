@@ -84,12 +84,16 @@ def make(value: Value, target_backend: str) -> Any:
 
 
 def _descriptor(dtype: str, block: list[int], backend: str) -> Any:
-    """A host tensor descriptor over a mock tensor of 4096 elements a side, in the default layout for its block."""
-    from triton.experimental.gluon import language as gl
-
+    """A host tensor descriptor over a mock tensor of 4096 elements a side."""
     shape = [4096] * len(block)
     strides = [4096**i for i in reversed(range(len(block)))]
-    base = Pointer(Dtype(dtype), shape=tuple(shape))
+    return descriptor(Pointer(Dtype(dtype), shape=tuple(shape)), shape, strides, dtype, block, backend)
+
+
+def descriptor(base: Any, shape: list[int], strides: list[int], dtype: str, block: list[int], backend: str) -> Any:
+    """A host tensor descriptor over a tensor, in the default layout for its block."""
+    from triton.experimental.gluon import language as gl
+
     if backend == "hip":
         try:
             from triton.experimental.gluon.amd.cdna5 import TensorDescriptor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,16 @@ def compile_candidate(
     return Evidence(exitcode.PASS, seconds, program=program, resources=used)
 
 
-def bind(kernel: Kernel, candidate: Candidate, target: targets.Target) -> tuple[list[Any], dict[str, Any]]:
+def bind(
+    kernel: Kernel, candidate: Candidate, target: targets.Target, args: Mapping[str, Any] | None = None
+) -> tuple[list[Any], dict[str, Any]]:
     """Arguments of the launch: positional ones up to the first parameter that is an option too, then keywords.
 
     A parameter that bears an option's name must arrive as keyword: the compiler's options are read from there.
+    `args`: the run-time arguments themselves, instead of what stands in for them.
     """
-    given: dict[str, Any] = {n: arguments.make(v, target.backend) for n, v in candidate.args.items()}
+    stand_ins = {n: arguments.make(v, target.backend) for n, v in candidate.args.items()} if args is None else args
+    given: dict[str, Any] = dict(stand_ins)
     given |= {n: value_of(n, v, kernel) for n, v in candidate.config.items()}
     for values in kernel.heuristics:
         for name, function in values.items():

@@ -16,9 +16,9 @@ import msgspec
 
 from gluonmap import exitcode, source, targets
 from gluonmap.model import Config, Inspection, Parameter, Reason, SourceFile, Value
-from gluonmap.worker import compile, load, preload, progress, reach
+from gluonmap.worker import compile, launch, load, preload, progress, reach, vendor
 from gluonmap.worker.classify import classify
-from gluonmap.worker.protocol import EVIDENCE_FILE, STDERR_FILE, STDOUT_FILE, Evidence, Job
+from gluonmap.worker.protocol import COMPILED_FILE, EVIDENCE_FILE, STDERR_FILE, STDOUT_FILE, Evidence, Job
 
 NO_VERDICT = 98
 """Exit status of a child whose job makes no sense; its words are the last line of its stderr."""
@@ -32,7 +32,8 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
     """Do the job in this process. Only what the code under test does to the process itself goes through."""
     target = targets.find(job.target)
     if job.kind == "device":
-        return Evidence(exitcode.PASS, device=_device())
+        device, name = vendor.find_device()
+        return Evidence(exitcode.PASS, device=device, device_name=name)
     assert job.file is not None
     kernel: load.Kernel | None = None
     started = time.perf_counter()
@@ -43,7 +44,11 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
         progress.follow_front_end(slot)
         started = time.perf_counter()
         assert job.candidate is not None
-        return compile.compile_candidate(kernel, job.candidate, target, slot, job.known_ir)
+        evidence = compile.compile_candidate(kernel, job.candidate, target, slot, job.known_ir)
+        if job.bench is None or evidence.status != exitcode.PASS:
+            return evidence
+        _write(os.environ["TMPDIR"], COMPILED_FILE, evidence)
+        return launch.Launch(job, kernel, target, slot, evidence).run()
     except load.KernelNotFound as missing:
         return Evidence(
             exitcode.REJECTED_FRONT_END, reason=Reason("KernelNotFound", "\n".join(missing.names), "import")
@@ -61,7 +66,11 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
 def write_evidence(folder: str, evidence: Evidence) -> None:
     """Put the evidence in place by rename: it is there whole or not at all."""
     sys.stdout.flush() if not getattr(sys.stdout, "closed", True) else None
-    path = Path(folder) / EVIDENCE_FILE
+    _write(folder, EVIDENCE_FILE, evidence)
+
+
+def _write(folder: str, name: str, evidence: Evidence) -> None:
+    path = Path(folder) / name
     path.with_suffix(".part").write_bytes(msgspec.json.encode(evidence))
     path.with_suffix(".part").rename(path)
 
@@ -87,20 +96,6 @@ def _kernel(job: Job, target: targets.Target, slot: progress.Slot) -> load.Kerne
     preload.pretend(target)
     module, _ = load.load_module(job.file)
     return load.find_kernel(module, job.file.kernel)
-
-
-def _device() -> str:
-    """Name of the target of this machine's GPU; "" where Triton finds none."""
-    from triton.backends import backends
-
-    for backend in backends.values():
-        try:
-            if backend.driver.is_active():
-                gpu = backend.driver().get_current_target()
-                return f"sm_{gpu.arch}" if gpu.backend == "cuda" else str(gpu.arch).split(":")[0]
-        except Exception:
-            traceback.print_exc()
-    return ""
 
 
 def _inspect(job: Job, target: targets.Target, slot: progress.Slot) -> Evidence:

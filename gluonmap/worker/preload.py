@@ -20,7 +20,14 @@ def preload() -> None:
 
     # 3.6 imports torch just to ask a tensor for its size, 3.9 asks whether there is a torch: our arguments answer
     # for themselves. To be dropped when Triton looks at `ptr_range` first.
-    HIPBackend.is_within_2gb = staticmethod(lambda arg: arg.ptr_range() <= 2**31 - 1)
+    HIPBackend.is_within_2gb = staticmethod(lambda arg: _bytes_of(arg) <= 2**31 - 1)
+
+
+def _bytes_of(argument: Any) -> int:
+    """Size of an argument's memory: of a stand-in as it says, of a tensor that is launched as torch says."""
+    if hasattr(argument, "ptr_range"):
+        return int(argument.ptr_range())
+    return int(argument.untyped_storage().size())
 
 
 def triton_key() -> str:

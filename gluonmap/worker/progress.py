@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+import time
 from typing import Any
 
 from gluonmap.worker.protocol import Progress
@@ -19,6 +20,8 @@ _OWN_AT = 8  # the same, for the last line outside Triton's own library
 _TEXT_AT = 64
 _PHASE_AT = 16
 _PHASE_BYTES = 40
+_CLOCK = struct.Struct("<d")
+_CLOCK_AT = 56  # monotonic seconds: since when it has a device (positive) or waits for one (negative); 0: neither
 _ENTRY_BYTES = 224
 _ENTRIES = (_SIZE - _TEXT_AT) // _ENTRY_BYTES
 
@@ -34,6 +37,22 @@ class Slot:
         """Note that a phase has begun."""
         text = name.encode()[:_PHASE_BYTES]
         self._memory[_PHASE_AT : _PHASE_AT + _PHASE_BYTES] = text.ljust(_PHASE_BYTES, b"\0")
+
+    def wait_for_device(self) -> None:
+        """Note that from now on this child waits for a device: the time does not count."""
+        self.phase("waiting for the device")
+        _CLOCK.pack_into(self._memory, _CLOCK_AT, -time.monotonic())
+
+    def begin_on_device(self) -> None:
+        """Note that from now on this child has a device for itself."""
+        _CLOCK.pack_into(self._memory, _CLOCK_AT, time.monotonic())
+
+    def deadline(self, started: float, deadline_s: float, device_deadline_s: float) -> float | None:
+        """When a child that started then has to be at its end, in monotonic seconds; None while it waits its turn."""
+        (clock,) = _CLOCK.unpack_from(self._memory, _CLOCK_AT)
+        if clock < 0:
+            return None
+        return float(clock) + device_deadline_s if clock else started + deadline_s
 
     def entry(self, file: str, function: str) -> int:
         """Index of a function in the table; the table's last place is shared once it is full."""
@@ -62,7 +81,8 @@ class Slot:
         text = self._memory[at : at + _ENTRY_BYTES].rstrip(b"\0").decode(errors="replace")
         file, _, function = text.partition("\n")
         phase = self._memory[_PHASE_AT : _PHASE_AT + _PHASE_BYTES].rstrip(b"\0").decode(errors="replace")
-        return Progress(phase, file, function, line)
+        (clock,) = _CLOCK.unpack_from(self._memory, _CLOCK_AT)
+        return Progress(phase, file, function, line, clock > 0)
 
 
 def follow_front_end(slot: Slot) -> None:

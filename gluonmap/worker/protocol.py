@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import msgspec
 
-from gluonmap.model import Candidate, Inspection, Program, Reason, Resources
+from gluonmap.model import Candidate, Check, Inspection, Program, Reason, Resources, Timing
 
 EVIDENCE_FILE = "evidence.json"
 LOCK_FILE = "lock"
 """Held by the run that a folder of temporary files belongs to."""
+COMPILED_FILE = "compiled.json"
+"""What the compile gave, written before a candidate goes to the device: it may not come back from there."""
 STDOUT_FILE = "stdout"
 STDERR_FILE = "stderr"
 
@@ -28,7 +30,16 @@ class KernelFile(msgspec.Struct, frozen=True):
     """Packages whose `__init__` cannot be imported here."""
 
 
-class Job(msgspec.Struct, frozen=True):
+class Bench(msgspec.Struct, frozen=True):
+    """Where candidates of one run find what they share on the device."""
+
+    probe_file: str
+    """Absolute path of the file with `inputs` and `reference`."""
+    folder: str
+    """Holds the lock of each device, and what is built once to launch anything at all; "": the child's own will do."""
+
+
+class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing to be done in a child of its own."""
 
     kind: str
@@ -38,6 +49,8 @@ class Job(msgspec.Struct, frozen=True):
     candidate: Candidate | None = None
     known_ir: str = ""
     """Folder of programs by hash of their LLVM IR, for candidates that do not insist on code."""
+    bench: Bench | None = None
+    """For candidates whose stage takes a device."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -46,6 +59,8 @@ class Limits(msgspec.Struct, frozen=True):
     deadline_s: float
     memory_bytes: int
     """Address space that a child may add to what its server has mapped; 0: no bound."""
+    device_deadline_s: float = 60.0
+    """From the moment that a child has a device for itself; its wait for one is not counted at all."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -70,6 +85,8 @@ class Progress(msgspec.Struct, frozen=True):
     function: str = ""
     line: int = 0
     """Line of the file that the front end visited last, from 1; 0: none yet."""
+    on_device: bool = False
+    """It had a device for itself."""
 
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -96,3 +113,8 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
     resources: Resources | None = None
     inspection: Inspection | None = None
     device: str = ""
+    """Target of this machine's GPU."""
+    device_name: str = ""
+    """Its maker's name for it."""
+    check: Check | None = None
+    timing: Timing | None = None

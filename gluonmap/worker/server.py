@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 import os
 import resource
 import shutil
@@ -34,21 +35,35 @@ NO_ANSWER = 99
 """Exit status of a child whose own plumbing failed: a fault, never a verdict."""
 MAX_FILE_BYTES = 1 << 30
 GENERATIONS = 8
+LOOK_S = 0.5
+"""So often a server looks at children that are on a device, or wait for one."""
 
 _fork = multiprocess.get_context("fork")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _Child:
-    """A running child: its process, its deadline, and its slot of shared memory."""
+    """A running child: its process, its limits, and its slot of shared memory."""
 
-    def __init__(self, process: Any, deadline: float, slot: progress.Slot) -> None:
+    def __init__(self, process: Any, limits: Limits, slot: progress.Slot, *, for_device: bool) -> None:
         self.process = process
         self.pidfd = os.pidfd_open(process.pid)
         self.started = time.monotonic()
-        self.deadline = deadline
+        self.limits = limits
         self.slot = slot
+        self.for_device = for_device
         self.hung = False
+
+    def left_s(self) -> float:
+        """Seconds until this child has to be looked at again: its deadline, or a change that nobody tells."""
+        deadline = self.slot.deadline(self.started, self.limits.deadline_s, self.limits.device_deadline_s)
+        left = LOOK_S if deadline is None else max(0.0, deadline - time.monotonic())
+        # A child that gets its device has another deadline from then on, which may be nearer than the first.
+        return min(left, LOOK_S) if self.for_device else left
+
+    def is_late(self) -> bool:
+        deadline = self.slot.deadline(self.started, self.limits.deadline_s, self.limits.device_deadline_s)
+        return deadline is not None and time.monotonic() >= deadline
 
     def kill(self) -> None:
         """End the child and whatever it started in its session."""
@@ -98,7 +113,7 @@ def _patience(children: dict[str, _Child]) -> float | None:
     """Seconds until the next deadline; None while nothing runs."""
     if not children:
         return None
-    return max(0.0, min(c.deadline for c in children.values()) - time.monotonic())
+    return min(child.left_s() for child in children.values())
 
 
 def _send(channel: Any, notice: Notice) -> None:
@@ -116,7 +131,8 @@ def _obey(channel: Any, children: dict[str, _Child], servers: dict[str, Any]) ->
                 arguments = (channel, slot, request.folder, request.job, request.limits)
                 process = _fork.Process(target=_candidate, args=arguments)
                 process.start()
-                children[request.id] = _Child(process, time.monotonic() + request.limits.deadline_s, slot)
+                for_device = request.job.bench is not None
+                children[request.id] = _Child(process, request.limits, slot, for_device=for_device)
             except OSError as error:  # no more processes or descriptors: no answer, and no reason to give up
                 print(f"cannot start a candidate: {error}", file=sys.stderr, flush=True)
                 _send(channel, Notice(request.id, NO_ANSWER))
@@ -134,11 +150,10 @@ def _obey(channel: Any, children: dict[str, _Child], servers: dict[str, Any]) ->
 
 def _reap(channel: Any, children: dict[str, _Child], servers: dict[str, Any]) -> None:
     """Report the children that have ended, and end those that are past their deadline."""
-    now = time.monotonic()
     for id_, child in list(children.items()):
         status = child.process.exitcode
         if status is None:
-            if now < child.deadline:
+            if not child.is_late():
                 continue
             child.hung = True
             child.kill()
@@ -183,7 +198,7 @@ def _candidate(channel: Any, slot: progress.Slot, folder: str, job: Job, limits:
     status = NO_ANSWER
     try:
         channel.close()
-        settle(folder, limits)
+        settle(folder, limits, keep_hard=job.bench is not None)
         from gluonmap.worker import jobs
 
         evidence = jobs.carry_out(job, slot)
@@ -200,8 +215,11 @@ def _candidate(channel: Any, slot: progress.Slot, folder: str, job: Job, limits:
         os._exit(status & 0xFF)
 
 
-def settle(folder: str, limits: Limits) -> None:
-    """Give this process its own session, folder, limits and files; it dies with its server."""
+def settle(folder: str, limits: Limits, *, keep_hard: bool = False) -> None:
+    """Give this process its own session, folder, limits and files; it dies with its server.
+
+    `keep_hard`: it may lift the bound on its memory later. A context on a device maps far more than it uses.
+    """
     os.setsid()
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _redirect(folder)
@@ -212,7 +230,7 @@ def settle(folder: str, limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _bound(resource.RLIMIT_FSIZE, MAX_FILE_BYTES)
     if limits.memory_bytes:
-        _bound(resource.RLIMIT_AS, limits.memory_bytes + _address_space())
+        _bound(resource.RLIMIT_AS, limits.memory_bytes + _address_space(), keep_hard=keep_hard)
 
 
 def use_temporary(folder: str) -> None:
@@ -221,11 +239,11 @@ def use_temporary(folder: str) -> None:
     tempfile.tempdir = None  # a server may have asked for it already, and the answer is kept
 
 
-def _bound(what: int, most: int) -> None:
+def _bound(what: int, most: int, *, keep_hard: bool = False) -> None:
     """Lower a limit of this process; where the user's own (`ulimit`) is lower, it stays."""
     hard = resource.getrlimit(what)[1]
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(what, (most, most))
+    resource.setrlimit(what, (most, hard if keep_hard else most))
 
 
 def _address_space() -> int:
@@ -260,6 +278,8 @@ def _warm(channel: Any, request: Request) -> None:
         from gluonmap.worker import jobs
 
         jobs.warm_up(request.job)
+        if _has_context():
+            raise RuntimeError("the kernel's file opens a context on the GPU at import: no fork of it could open one")
         serve(request.address)
     except BaseException:
         import traceback
@@ -271,12 +291,22 @@ def _warm(channel: Any, request: Request) -> None:
         os._exit(0)
 
 
+def _has_context() -> bool:
+    """True where this process has begun to use the GPU through torch."""
+    torch: Any = sys.modules.get("torch")
+    return bool(torch is not None and hasattr(torch, "cuda") and torch.cuda.is_initialized() is True)
+
+
 def main() -> None:
-    address = sys.argv[1]
+    """Serve at the address given; the modules named after it are imported first, for candidates to find them loaded."""
+    address, *modules = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     from gluonmap.worker import preload
 
     preload.preload()
+    for module in modules:
+        with suppress(ImportError):  # whoever needs it says so
+            importlib.import_module(module)
     serve(address)
 
 

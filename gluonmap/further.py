@@ -1,0 +1,81 @@
+"""Programs to hand over are taken to a device; answers that came from there are read as answers to a compile."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gluonmap import journal
+from gluonmap.describe import Description
+from gluonmap.events import Event, Listener
+from gluonmap.joint import Joint, Refused, Verified
+from gluonmap.jointly import INTERRUPTED
+from gluonmap.model import Answer, Candidate, Outcome, Stage, Verdict
+from gluonmap.oracle import Oracle
+
+
+def as_compile(answer: Answer) -> Answer:
+    """What an answer says of the compile alone: whatever came to a device had compiled."""
+    if not isinstance(answer, Verdict) or not answer.stage.on_device or answer.program is None:
+        return answer
+    return Verdict(
+        Outcome.PASS,
+        Stage.COMPILE,
+        0,
+        answer.compile_seconds,
+        answer.compile_seconds,
+        program=answer.program,
+        resources=answer.resources,
+        warnings=answer.warnings,
+    )
+
+
+def taken(joint: Joint, oracle: Oracle, description: Description, listen: Listener) -> Joint:
+    """The same with its programs taken to the description's stage: what does not pass there is not handed over.
+
+    A program without an answer stays, and a note says so: it compiled, and nothing speaks against it. Ctrl-C ends the
+    asking, not the result.
+    """
+    programs: dict[str, tuple[Verified, Candidate]] = {}
+    for program in joint.programs:
+        candidate = description.candidate(program.config)
+        programs[journal.key_of(candidate)] = (program, candidate)
+    candidates = [candidate for _, candidate in programs.values()]
+    known = sum(oracle.known(candidate) is not None for candidate in candidates)
+    listen(Event("plan", "programs to take to the device", len(candidates), known))
+    answers: dict[str, Answer] = {}
+    stopped = joint.stopped
+    try:
+        for asked in oracle.ask(candidates):
+            answers[journal.key_of(asked.candidate)] = asked.answer
+            if asked.fresh:
+                listen(Event("answer", answer=asked.answer))
+    except KeyboardInterrupt:
+        stopped = INTERRUPTED
+    kept: list[Verified] = []
+    refused: list[Refused] = []
+    silent = 0
+    for key, (program, _) in programs.items():
+        answer = answers.get(key)
+        if not isinstance(answer, Verdict) or answer.outcome is Outcome.SKIPPED:
+            silent += 1
+            kept.append(program)
+        elif answer.outcome is Outcome.PASS:
+            kept.append(msgspec.structs.replace(program, check=answer.check, timing=answer.timing))
+        else:
+            refused.append(_refused(program, answer))
+    notes = joint.notes
+    if silent:
+        notes += (f"{silent} of {len(programs)} programs had no answer on the device; they only compiled",)
+    return msgspec.structs.replace(joint, programs=tuple(kept), refused=tuple(refused), notes=notes, stopped=stopped)
+
+
+def _refused(program: Verified, answer: Verdict) -> Refused:
+    reason = answer.reason
+    return Refused(
+        program.config,
+        program.digest,
+        answer.outcome.value,
+        answer.stage.value,
+        reason.kind if reason else "",
+        reason.text if reason else "",
+    )

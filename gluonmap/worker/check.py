@@ -1,0 +1,182 @@
+"""What a launch computed, against the probe's reference: errors, places of NaN, guards, the same bits twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gluonmap.model import Check, OutputError
+from gluonmap.worker.tensors import Mismatch, Tensors
+
+SEEDS = (1, 0)
+POISONS = (0xFF, 0x5A)
+"""One launch for each: what a launch leaves unwritten differs between the two, and from any reference."""
+DEFAULT_TOLERANCES = {
+    "float64": 1e-12,
+    "float32": 1e-5,
+    "float16": 2e-3,
+    "bfloat16": 1e-2,
+    "float8_e4m3fn": 1e-1,
+    "float8_e4m3fnuz": 1e-1,
+    "float8_e5m2": 2e-1,
+    "float8_e5m2fnuz": 2e-1,
+}
+"""Relative error where the probe file declares none; whole numbers must be equal. A rounding of every element costs a
+quarter of it or less: 2.8e-4 in float16, 2.3e-3 in bfloat16."""
+ELEMENTWISE = 10.0
+"""An element may be wrong by so many times the tolerance, of its own size and the output's root mean square together:
+roundings stay far below, and a bad column, which a norm over all hides, does not."""
+
+
+class Wrong(Exception):
+    """The numbers are wrong, or something was written where nothing may be; `kind` says in a word which."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call with one set of inputs; `launch(outputs)` runs it with these tensors in the place of its own outputs."""
+
+    label: str
+    """"default" or "ragged"."""
+    seed: int
+    inputs: Mapping[str, Any]
+    """All that the probe file's `inputs` returned."""
+    reference: Callable[[Mapping[str, Any]], Any]
+    launch: Callable[[Mapping[str, Any]], None]
+
+
+@dataclass
+class Checker:
+    """Runs cases and keeps what was found, the worst of each output."""
+
+    tensors: Tensors
+    tolerance: Mapping[str, float]
+    errors: dict[str, OutputError] = field(default_factory=dict)
+    shapes: dict[str, None] = field(default_factory=dict)
+    runs: int = 0
+    racy: bool = False
+    _kept: bool | None = None
+
+    def found(self) -> Check:
+        """What is known so far."""
+        return Check(tuple(self.errors.values()), self.runs, tuple(self.shapes), self.racy)
+
+    def run(self, case: Case) -> None:
+        """Launch a case once for each poison, and compare.
+
+        Raises:
+            Wrong: the first thing that is wrong with it.
+            Mismatch: the reference cannot be compared.
+        """
+        self.shapes.setdefault(case.label)
+        tensors = self.tensors
+        wanted = self._reference(case)
+        names = list(wanted)
+        others = {n: (t, tensors.copy(t)) for n, t in case.inputs.items() if tensors.is_tensor(t) and n not in names}
+        found: list[dict[str, Any]] = []
+        for poison in POISONS:
+            for tensor, copy in others.values() if found else ():
+                tensors.restore(tensor, copy)  # a kernel may use some as room to work in
+            guarded = {n: tensors.guarded(case.inputs[n]) for n in names}
+            for name, buffer in guarded.items():
+                if self._kept:
+                    tensors.restore(buffer.tensor, case.inputs[name])
+                else:
+                    tensors.poison(buffer.tensor, poison)
+            case.launch({n: buffer.tensor for n, buffer in guarded.items()})
+            self.runs += 1
+            found.append({n: tensors.copy(buffer.tensor) for n, buffer in guarded.items()})
+            # Guards first: a launch that writes elsewhere may have spoilt what the values say.
+            for name, buffer in guarded.items():
+                if not buffer.intact():
+                    text = f"{name}: something was written outside of it, within 64 KiB of its borders"
+                    raise Wrong("guard bytes", f"{text} ({_at(case)})")
+        self.racy |= any(not tensors.same_bits(found[0][n], found[1][n]) for n in names)
+        for outputs in found:
+            self._compare(case, outputs, wanted)
+
+    def _reference(self, case: Case) -> dict[str, Any]:
+        with self.tensors.exactly():
+            told = case.reference(case.inputs)
+            if not isinstance(told, Mapping) or not told:
+                raise Mismatch("reference() must return a dict: output → tensor")
+            for name in told:
+                if not self.tensors.is_tensor(case.inputs.get(name)):
+                    raise Mismatch(f"reference() names {name!r}, which is no tensor of inputs()")
+            if self._kept is None:
+                self._kept = self._reads_outputs(case, told)
+        return dict(told)
+
+    def _reads_outputs(self, case: Case, told: Mapping[str, Any]) -> bool:
+        """Whether the reference depends on what is in the outputs before: then so may the kernel, and it is kept."""
+        changed = dict(case.inputs)
+        for name in told:
+            changed[name] = self.tensors.copy(case.inputs[name])
+            self.tensors.poison(changed[name], POISONS[1])
+        again = case.reference(changed)
+        return any(not self.tensors.same_bits(told[n], again[n]) for n in told)
+
+    def _compare(self, case: Case, outputs: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        for name, out in outputs.items():
+            try:
+                distance = self.tensors.distance(out, wanted[name])
+            except Mismatch as error:
+                raise Mismatch(f"the reference of {name} {error}") from error
+            dtype = self.tensors.dtype(out)
+            tolerance = self.tolerance.get(name, DEFAULT_TOLERANCES.get(dtype, 0.0))
+            found = OutputError(
+                output=name,
+                relative=_rounded(distance.relative),
+                elementwise=_rounded(distance.elementwise),
+                tolerance=tolerance,
+                bound=ELEMENTWISE * tolerance,
+                dtype=dtype,
+                declared=name in self.tolerance,
+                misplaced=distance.misplaced,
+            )
+            self.errors[name] = worst([*([self.errors[name]] if name in self.errors else []), found])
+            if complaint := complaint_of(found):
+                raise Wrong(complaint[0], f"{complaint[1]} ({_at(case)})")
+
+
+def complaint_of(error: OutputError) -> tuple[str, str] | None:
+    """What is wrong with an output, in a word and in a sentence; None where nothing is."""
+    name = error.output
+    if error.misplaced:
+        return "non-finite values", f"{name}: {error.misplaced:,} elements are NaN or infinite where the other is not"
+    if not error.relative <= error.tolerance:
+        return "relative error", f"{name}: relative error {error.relative:.2g} > {error.tolerance:g}"
+    if not error.elementwise <= error.bound:
+        return "elementwise error", f"{name}: an element is wrong by {error.elementwise:.2g} > {error.bound:g}"
+    return None
+
+
+def worst(errors: Sequence[OutputError]) -> OutputError:
+    """The errors of one output, the largest of each kind."""
+    import msgspec
+
+    return msgspec.structs.replace(
+        errors[-1],
+        relative=max(e.relative for e in errors),
+        elementwise=max(e.elementwise for e in errors),
+        misplaced=max(e.misplaced for e in errors),
+    )
+
+
+def cases_of(labels: Iterable[str]) -> list[tuple[str, int]]:
+    """The cases of a check: every shape with every seed, the default shape's first seed last."""
+    return [(label, seed) for label in labels for seed in SEEDS]
+
+
+def _at(case: Case) -> str:
+    return f"{case.label} shape, seed {case.seed}"
+
+
+def _rounded(number: float) -> float:
+    """Three digits: what follows them says nothing, and a map is read by people."""
+    return float(f"{number:.3g}")

@@ -1,0 +1,157 @@
+"""What a check does with tensors: buffers with guards, poison, and distances from a reference. The only torch of it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+GUARD_BYTES = 1 << 16
+"""Before and behind every output."""
+_ALIGNMENT = 256
+_PATTERN = 251
+"""Guards hold 0, 1, … 250, 0, …: no store of one value leaves them as they were."""
+HUGE = 1e30
+"""Stands for errors that have no bound (the reference is zero, the output is not): JSON has no infinity."""
+
+
+class Distance(NamedTuple):
+    """How far an output is from its reference."""
+
+    relative: float
+    elementwise: float
+    misplaced: int
+
+
+class Mismatch(Exception):
+    """A reference that cannot be compared with its output: a mistake of the probe, says nothing about the kernel."""
+
+
+class Guarded:
+    """A tensor with another one's shape, strides, dtype and alignment, with guards around it."""
+
+    def __init__(self, like: Any) -> None:
+        import torch
+
+        item = like.element_size()
+        span = 1 + sum((n - 1) * s for n, s in zip(like.shape, like.stride(), strict=True)) if like.numel() else 0
+        size = span * item
+        self._raw = torch.empty(2 * GUARD_BYTES + size + _ALIGNMENT, dtype=torch.uint8, device=like.device)
+        # As the one it stands for is aligned, or the compiler would know something else of it.
+        begin = GUARD_BYTES + (like.data_ptr() - self._raw.data_ptr() - GUARD_BYTES) % _ALIGNMENT
+        numbers = torch.arange(_PATTERN, dtype=torch.uint8, device=like.device)
+        self._pattern = numbers.repeat(self._raw.numel() // _PATTERN + 1)[: self._raw.numel()]
+        self._raw.copy_(self._pattern)
+
+        def inside(raw: Any) -> Any:
+            return raw[begin : begin + size].view(like.dtype).as_strided(like.shape, like.stride())
+
+        self.tensor = inside(self._raw)
+        self._under = inside(self._pattern)
+
+    def intact(self) -> bool:
+        """True where nothing but the tensor's own elements was written. Overwrites these."""
+        import torch
+
+        self.tensor.copy_(self._under)
+        return bool(torch.equal(self._raw, self._pattern))
+
+
+class Tensors:
+    """The same questions to all tensors of torch, whatever device they are on."""
+
+    def is_tensor(self, value: Any) -> bool:
+        return hasattr(value, "data_ptr") and hasattr(value, "stride")
+
+    def guarded(self, like: Any) -> Guarded:
+        return Guarded(like)
+
+    def poison(self, tensor: Any, byte: int) -> None:
+        """Fill a tensor with one byte: 0xFF is NaN in every float type but the fnuz ones."""
+        import torch
+
+        value = torch.full((tensor.element_size(),), byte, dtype=torch.uint8, device=tensor.device)
+        if tensor.dtype is torch.bool:
+            tensor.fill_(bool(byte & 1))
+        elif tensor.numel():
+            tensor.copy_(value.view(tensor.dtype).expand(tensor.shape))
+
+    def copy(self, tensor: Any) -> Any:
+        return tensor.clone()
+
+    def restore(self, tensor: Any, copy: Any) -> None:
+        tensor.copy_(copy)
+
+    def same_bits(self, one: Any, other: Any) -> bool:
+        import torch
+
+        def raw(tensor: Any) -> Any:
+            return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+        same_kind = one.dtype == other.dtype and one.shape == other.shape
+        return same_kind and bool(torch.equal(raw(one), raw(other.to(one.device))))
+
+    def dtype(self, tensor: Any) -> str:
+        """torch's name of it: "float16"."""
+        return str(tensor.dtype).removeprefix("torch.")
+
+    @contextlib.contextmanager
+    def exactly(self) -> Iterator[None]:
+        """Matrix products of float32 in float32: TF32 keeps 10 bits, the precision that is being judged."""
+        import torch
+
+        before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+        torch.set_float32_matmul_precision("highest")
+        torch.backends.cudnn.allow_tf32 = False
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before[0])
+            torch.backends.cudnn.allow_tf32 = before[1]
+
+    def distance(self, out: Any, reference: Any) -> Distance:
+        """How far `out` is from `reference`, in float32 or better.
+
+        A value that `out`'s dtype cannot hold is expected where the reference, rounded to that dtype, is not finite.
+
+        Raises:
+            Mismatch: the reference is no tensor, or of another shape.
+        """
+        import torch
+
+        if not self.is_tensor(reference):
+            raise Mismatch(f"is no tensor but {type(reference).__name__}")
+        if reference.shape != out.shape:
+            raise Mismatch(f"has shape {tuple(reference.shape)} where the output has {tuple(out.shape)}")
+        if not out.numel():
+            return Distance(0.0, 0.0, 0)
+        reference = reference.to(out.device)
+        wide = torch.float64 if out.element_size() == 8 or out.is_complex() else torch.float32
+        found, wanted = out.to(wide), reference.to(wide)
+        rounded = reference.to(out.dtype).to(wide)
+        finite = torch.isfinite(found) & torch.isfinite(rounded)
+        alike = finite | (found == rounded) | (torch.isnan(found) & torch.isnan(rounded))
+        zero = torch.zeros((), dtype=wide, device=out.device)
+        wanted = torch.where(finite, wanted, zero)
+        error = torch.where(finite, found - wanted, zero).abs()
+        # Sums of squares in float64: in float32 those of large numbers overflow.
+        size = _norm(wanted)
+        root_mean_square = size / math.sqrt(max(1, int(finite.sum())))
+        scale = wanted.abs() + root_mean_square
+        each = torch.where(scale > 0, error / scale, torch.where(error > 0, HUGE, 0.0))
+        return Distance(
+            relative=_quotient(_norm(error), size),
+            elementwise=min(HUGE, float(each.max())),
+            misplaced=int((~alike).sum()),
+        )
+
+
+def _norm(tensor: Any) -> float:
+    import torch
+
+    return float(torch.linalg.vector_norm(tensor, dtype=torch.float64))
+
+
+def _quotient(error: float, size: float) -> float:
+    return min(HUGE, error / size) if size else HUGE if error else 0.0
