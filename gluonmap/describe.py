@@ -292,6 +292,8 @@ class _Describer:
     def _host_names(self) -> set[str]:
         """Names that only host expressions read: a knob may live there."""
         texts = [*self.derive.values(), *([self.grid] if self.grid else [])]
+        told = [v for v in {**self.probe.args, **self.wishes.args}.values() if isinstance(v, str)]
+        texts += [f"({match['dims']},)" for value in told if (match := DESCRIPTOR.match(value))]
         return {n for text in texts for n in expression.names_in(text)}
 
     def _check_names(self) -> None:

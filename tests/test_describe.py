@@ -208,6 +208,20 @@ def test_a_descriptors_block_is_computed_from_the_configuration() -> None:
     assert space.candidate({"BLOCK_M": 16}).args == {"d": "tensordesc<bf16[16, 64]>"}
 
 
+def test_a_knob_that_only_a_descriptor_reads_is_a_host_knob() -> None:
+    kernel = inspected("def f(d, BLOCK_M: constexpr): d.load([0, 0])")
+    wishes = {"sets": {"BLOCK_M": 64, "DEPTH": 32}, "domains": {"DEPTH": (32, 64)}}
+    space = described(kernel, args={"d": "tensordesc<bf16[BLOCK_M, DEPTH]>"}, **wishes)
+    assert space.knobs["DEPTH"].kind is KnobKind.HOST
+    assert space.candidate({"DEPTH": 64}).args == {"d": "tensordesc<bf16[64, 64]>"}
+
+
+def test_a_knob_with_the_name_of_a_flag_is_tried_on_and_off() -> None:
+    kernel = inspected("def f(x, USE_LDS: constexpr, STAGES: constexpr): store(x)")
+    space = described(kernel, sets={"USE_LDS": 1, "STAGES": 1}, args={"x": "*fp16"})
+    assert (space.knobs["USE_LDS"].domain, space.knobs["STAGES"].domain) == ((0, 1), (1, 2, 4, 8))
+
+
 def test_a_regime_names_the_shape_to_compile_for_and_the_first_is_the_default() -> None:
     probe = ProbeFile(shapes={"small": {"M": 16}, "large": {"M": 8191}}, args={"a_ptr": "*fp16"})
     assert described(GEMM, probe, sets={"BLOCK_M": 64}).specialisation() == {"a_ptr": "*fp16:16", "M": "i32:16"}
