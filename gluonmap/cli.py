@@ -133,7 +133,7 @@ def cli() -> None:
     type=click.Choice(["singles", "joint", "deep"]),
     default="joint",
     show_default=True,
-    help="One knob at a time only; all knobs together; or that with five times the questions.",
+    help="One knob at a time only; all knobs together; or that with five times the questions, for rare combinations.",
 )
 @click.option("--budget", type=click.IntRange(0), metavar="N", help="Questions at most to learn: 300, or 1500 if deep.")
 @click.option(
@@ -327,6 +327,12 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
 )
 @click.option("--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--deep/--no-deep",
+    default=True,
+    show_default=True,
+    help="Whether to ask on, up to the budget, for rare combinations of three values.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was learned as JSON.")
 def learn(table: Path, baseline: str, as_json: bool, **settings: Any) -> None:
     """Learn the joint constraints of a recorded table of verdicts, asking it row by row as if it were the compiler.
