@@ -1,0 +1,59 @@
+"""The record of a race, as frozen data: circumstances, times, and what can be said of them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gluonmap.model import Config, Resources, Value
+from gluonmap.noise import Comparison
+
+RACE_SCHEMA = "gluonmap.race/1"
+
+
+class Finalist(msgspec.Struct, frozen=True):
+    """One program of the rounds, against the baseline."""
+
+    config: Config
+    digest: str
+    median_us: float
+    low_us: float
+    """Least and most of its rounds."""
+    high_us: float
+    against_baseline: Comparison
+    resources: Resources
+    leads: bool
+    """It does not lose to the fastest."""
+
+
+class RaceRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One race: its circumstances, its times, and what can be said."""
+
+    schema: str = RACE_SCHEMA
+    kernel: str
+    file: str
+    target: str
+    shape: dict[str, Value]
+    device: str
+    driver: str
+    triton: str
+    torch: str
+    clocks_mhz: tuple[int | None, int | None]
+    configurations: int
+    compile_seconds: float
+    compile_jobs: int
+    race_seconds: float
+    timed_by: str
+    """"gluonmap" or "triton": whose `do_bench` the autotuner used."""
+    rounds: int
+    floor: float
+    """Share by which identical programs were seen to differ in these rounds."""
+    floor_from: str
+    autotuner: Config
+    """What the autotuner chose by itself."""
+    winner: Config
+    verdict: str
+    """In words, against the baseline."""
+    finalists: tuple[Finalist, ...]
+    """The baseline first."""
+    raced_us: tuple[tuple[Config, float | None], ...]
+    failures: tuple[tuple[Config, str], ...] = ()

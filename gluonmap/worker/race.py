@@ -1,0 +1,256 @@
+"""A race on this machine's device: the standard autotuner over configurations that are known to pass, then rounds.
+
+`python -m gluonmap.worker.race TRACK FINISH`: two files, see `track`. In a straight line: every configuration is
+compiled into Triton's cache by several processes, none of which touches the device; then the autotuner races them;
+then the fastest, the baseline and twins of it run in turn, round after round, each round beginning with another.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gluonmap import targets
+from gluonmap.dtypes import DESCRIPTOR
+from gluonmap.model import Candidate
+from gluonmap.worker import arguments, compile, load, preload, vendor
+from gluonmap.worker.track import Finish, Track
+
+FEW, MORE = 3, 20
+"""Launches of every configuration; and of those that may still win."""
+HOPELESS = 1.3
+"""Slower than the best so far by more than this: three launches said enough."""
+LAUNCHES = 10
+"""Launches of each finalist in a round, of which the median counts."""
+
+
+class Race:
+    """One race. Launches go through Triton's own `run`, as the user's do."""
+
+    def __init__(self, track: Track, device: vendor.Vendor, kernel: load.Kernel) -> None:
+        self.track, self.device, self.kernel = track, device, kernel
+        self.target = targets.find(track.target)
+        self.failures: dict[int, str] = {}
+        self._given: dict[str, Any] = {}
+
+    # -- before the device -------------------------------------------------------------------------------------------
+
+    def compile_all(self) -> float:
+        """Seconds until Triton's cache holds every program."""
+        started = time.perf_counter()
+        context = multiprocessing.get_context("fork")  # nothing here has touched the device
+        running: dict[int, Any] = {}
+        waiting = list(enumerate(self.track.runners))
+        while waiting or running:
+            while waiting and len(running) < self.track.jobs:
+                number, candidate = waiting.pop(0)
+                running[number] = context.Process(target=self._compile, args=(candidate,))
+                running[number].start()
+            multiprocessing.connection.wait([p.sentinel for p in running.values()])
+            for number in [n for n, p in running.items() if not p.is_alive()]:
+                process = running.pop(number)
+                process.join()
+                if process.exitcode:
+                    self.failures[number] = f"its compile ended with status {process.exitcode}"
+        return time.perf_counter() - started
+
+    def _compile(self, candidate: Candidate) -> None:
+        positional, keywords = compile.bind(self.kernel, candidate, self.target)
+        self.kernel.jit.warmup(*positional, grid=candidate.grid or (1,), **keywords)
+
+    # -- on the device -----------------------------------------------------------------------------------------------
+
+    def make_inputs(self, module: Any) -> None:
+        baseline = self.track.runners[0]
+        config = {n: compile.value_of(n, v, self.kernel) for n, v in baseline.config.items()} | self.track.hosts[0]
+        self._given = dict(module.inputs(dict(self.track.shape), config, self.device.device, self.track.seed))
+        self.device.synchronize()
+
+    def keywords(self, candidate: Candidate) -> dict[str, Any]:
+        """All arguments of a launch, by name."""
+        args = {n: self._argument(v, self._given[n]) if n in self._given else v for n, v in candidate.args.items()}
+        positional, keywords = compile.bind(self.kernel, candidate, self.target, args)
+        names = list(self.kernel.jit.signature.parameters)
+        return dict(zip(names, positional, strict=False)) | keywords
+
+    def _argument(self, told: Any, value: Any) -> Any:
+        match = DESCRIPTOR.match(told) if isinstance(told, str) else None
+        if match is None or not self.device.tensors.is_tensor(value):
+            return value
+        block = [int(d) for d in match["dims"].split(",")]
+        return arguments.descriptor(
+            value, list(value.shape), list(value.stride()), match["dtype"], block, self.target.backend
+        )
+
+    def autotune(self) -> tuple[float, list[float | None], int]:
+        """The standard autotuner over all runners: its seconds, what it measured, whom it chose."""
+        import triton
+
+        racing = [n for n in range(len(self.track.runners)) if n not in {*self.failures, *self.track.twins}]
+        calls = {n: self.keywords(self.track.runners[n]) for n in racing}
+        shared, own = _divided([calls[n] for n in racing])
+        configs = [self._config(triton, mine) for mine in own]
+        numbers = dict(zip(map(id, configs), racing, strict=True))
+        grids = {_key(config.all_kwargs()): self.track.runners[numbers[id(config)]].grid or (1,) for config in configs}
+        known = set().union(*(config.all_kwargs() for config in configs))
+        clock = None if self.track.plain else _Judge(self.device).measure
+        tuner = triton.autotune(configs=configs, key=[], **({} if clock is None else {"do_bench": clock}))(
+            self.kernel.jit
+        )
+        started = time.perf_counter()
+        tuner.run(grid=lambda meta: grids[_key({n: meta[n] for n in known if n in meta})], warmup=False, **shared)
+        self.device.synchronize()
+        seconds = time.perf_counter() - started
+        if len(configs) == 1:
+            return seconds, [None] * len(self.track.runners), racing[0]
+        found: list[float | None] = [None] * len(self.track.runners)
+        for config, timings in tuner.configs_timings.items():
+            middle = timings[0] if isinstance(timings, list | tuple) else timings
+            found[numbers[id(config)]] = middle * 1000.0 if middle != float("inf") else None
+        return seconds, found, numbers[id(tuner.best_config)]
+
+    def _config(self, triton: Any, own: dict[str, Any]) -> Any:
+        """A `triton.Config` of what is a runner's own. Tensor descriptors have no hash: a hook puts them in place."""
+        hooked = {n: v for n, v in own.items() if hasattr(v, "block_shape")}
+        plain = {n: v for n, v in own.items() if n not in hooked}
+        fields = {n: plain.pop(n) for n in ("num_warps", "num_stages", "num_ctas", "maxnreg") if n in plain}
+        return triton.Config(plain, **fields, pre_hook=_hook(hooked) if hooked else None)
+
+    def rounds(self, numbers: Sequence[int]) -> dict[int, tuple[float, ...]]:
+        """Times of each, interleaved: round by round, beginning with another in each."""
+        launches = {n: self._launch(n) for n in numbers}
+        for launch in launches.values():
+            self.device.times_us(launch, LAUNCHES)
+        times: dict[int, list[float]] = {n: [] for n in numbers}
+        for turn in range(self.track.rounds):
+            at = turn % len(numbers)
+            for number in [*numbers[at:], *numbers[:at]]:
+                times[number].append(statistics.median(self.device.times_us(launches[number], LAUNCHES)))
+        return {n: tuple(round(t, 3) for t in found) for n, found in times.items()}
+
+    def _launch(self, number: int) -> Callable[[], None]:
+        candidate = self.track.runners[number]
+        keywords = self.keywords(candidate)
+        grid = candidate.grid or (1,)
+        return lambda: self.device.launch(self.kernel.jit, (), keywords, grid)
+
+
+class _Judge:
+    """A `do_bench` that gives every configuration three launches, and more only to those that may still win."""
+
+    def __init__(self, device: vendor.Vendor) -> None:
+        self.device = device
+        self.best = float("inf")
+
+    def measure(self, launch: Callable[[], None], quantiles: Sequence[float] = (0.5, 0.2, 0.8)) -> list[float]:
+        """Milliseconds at the quantiles, as the autotuner wants them."""
+        launch()
+        found = list(self.device.times_us(launch, FEW))
+        if min(found) <= HOPELESS * self.best:
+            found += self.device.times_us(launch, MORE)
+        self.best = min(self.best, statistics.median(found))
+        ordered = sorted(found)
+        return [ordered[min(len(ordered) - 1, int(q * len(ordered)))] / 1000.0 for q in quantiles]
+
+
+def finalists(raced: Sequence[float | None], winner: int, most: int) -> list[int]:
+    """The winner, then the fastest others, those within 10 % of the best."""
+    timed = sorted((us, n) for n, us in enumerate(raced) if us is not None)
+    near = [n for us, n in timed if us <= 1.1 * timed[0][0] and n != winner]
+    return [winner, *near][:most]
+
+
+def _hook(descriptors: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    contents = {name: dict(vars(descriptor)) for name, descriptor in descriptors.items()}
+
+    def put_in_place(call: dict[str, Any]) -> None:
+        for name, content in contents.items():
+            vars(call[name]).update(content)
+
+    return put_in_place
+
+
+def _divided(calls: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What all calls have in common, and what is each one's own. A descriptor stands in both: see `_hook`."""
+    first = calls[0]
+    same = {n for n, v in first.items() if all(_alike(v, call.get(n)) for call in calls)}
+    shared = {n: v for n, v in first.items() if n in same or hasattr(v, "block_shape")}
+    return shared, [{n: v for n, v in call.items() if n not in same} for call in calls]
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if hasattr(one, "data_ptr") or hasattr(one, "block_shape"):
+        return one is other
+    return type(one) is type(other) and bool(one == other)
+
+
+def _key(values: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((n, repr(v)) for n, v in values.items()))
+
+
+def run(track: Track) -> Finish:
+    """The race, from its first compile to its last round."""
+    os.environ["TRITON_CACHE_DIR"] = track.cache
+    preload.preload()
+    os.environ.pop("TRITON_ALWAYS_COMPILE", None)
+    target = targets.find(track.target)
+    preload.pretend(target)
+    module, _ = load.load_module(track.file)
+    kernel = load.find_kernel(module, track.file.kernel)
+    device = vendor.VENDORS[target.backend]()
+    race = Race(track, device, kernel)
+    compile_seconds = race.compile_all()
+    device.open(0)
+    kernel.jit.device_caches.clear()
+    race.make_inputs(load.load_module(msgspec.structs.replace(track.file, path=track.probe_file))[0])
+    before = device.clock_mhz()
+    race_seconds, raced, winner = race.autotune()
+    fastest = finalists(raced, winner, track.finalists)
+    twins = [n for n in track.twins if n not in race.failures]
+    rounds = race.rounds(list(dict.fromkeys([0, *fastest, *twins])))
+    import torch
+    import triton
+
+    return Finish(
+        device=str(torch.cuda.get_device_name()),
+        driver=_driver(),
+        torch=str(torch.__version__),
+        triton=str(triton.__version__),
+        compile_seconds=compile_seconds,
+        race_seconds=race_seconds,
+        raced_us=tuple(raced),
+        winner=winner,
+        rounds_us=rounds,
+        clocks_mhz=(before, device.clock_mhz()),
+        failures=race.failures,
+    )
+
+
+def _driver() -> str:
+    """Version of the kernel driver, where it can be read."""
+    for path in (Path("/proc/driver/nvidia/version"), Path("/sys/module/amdgpu/version")):
+        try:
+            return path.read_text().splitlines()[0].strip()
+        except OSError:
+            continue
+    return ""
+
+
+def main() -> None:
+    if len(sys.argv) != 3:
+        sys.exit("usage: python -m gluonmap.worker.race TRACK FINISH   (`gluonmap race` makes it)")
+    finish = run(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Track))
+    Path(sys.argv[2]).write_bytes(msgspec.json.encode(finish))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""What a race is told and what it tells: JSON files, between the tool and the one process that races."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gluonmap.model import Candidate, Value
+from gluonmap.worker.protocol import KernelFile
+
+
+class Track(msgspec.Struct, frozen=True):
+    """Everything that a race needs. The first runner is the baseline; each was compiled and passed on this target."""
+
+    target: str
+    file: KernelFile
+    probe_file: str
+    """Absolute path of the file with `inputs`."""
+    shape: dict[str, Value]
+    runners: tuple[Candidate, ...]
+    hosts: tuple[dict[str, Value], ...]
+    """Values of host-only knobs, by runner: what `inputs` and the grid may read besides."""
+    twins: tuple[int, ...]
+    """Runners, beyond those that race, that are the very program of the baseline under another configuration."""
+    rounds: int
+    finalists: int
+    """At most so many go on to the rounds, besides the baseline and its twins."""
+    jobs: int
+    """Compiles at once, before the device is touched."""
+    cache: str
+    """Folder of Triton's cache: what the race compiles is found there by the user's own program."""
+    plain: bool = False
+    """Let Triton time each configuration in its own way."""
+    seed: int = 0
+
+
+class Finish(msgspec.Struct, frozen=True):
+    """What came of it. Times in microseconds; lists by runner."""
+
+    device: str
+    driver: str
+    torch: str
+    triton: str
+    compile_seconds: float
+    """From an empty or a full cache to one that has all programs."""
+    race_seconds: float
+    """Of the standard autotuner, its own launches included."""
+    raced_us: tuple[float | None, ...]
+    """What the autotuner measured; None: it did not race, or failed."""
+    winner: int
+    """The autotuner's own choice."""
+    rounds_us: dict[int, tuple[float, ...]]
+    """Of the finalists, the baseline and its twins: one time for each round, interleaved."""
+    clocks_mhz: tuple[int | None, int | None]
+    """Before and after."""
+    failures: dict[int, str] = {}
+    """Runners that could not be compiled or launched here."""
