@@ -106,7 +106,7 @@ def test_a_write_into_the_gap_between_rows_is_seen(torch: Any) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "float8_e4m3fn", "float8_e5m2"])
 def test_the_first_poison_is_nan_in_every_float_type(torch: Any, dtype: str) -> None:
     tensor = torch.zeros(8, dtype=getattr(torch, dtype))
-    Tensors().poison(tensor, check.POISONS[0])
+    Tensors().poison(tensor, check.POISONS[1])
     assert bool(torch.isnan(tensor.float()).all())
 
 
@@ -120,14 +120,14 @@ def test_bits_tell_zeros_of_two_signs_apart(torch: Any) -> None:
 # --- a check from its inputs to its end, with torch -------------------------------------------------------------------
 
 
-def case(torch: Any, kernel: Any, reference: Any, **inputs: Any) -> check.Case:
-    return check.Case("default", 0, inputs, reference, lambda outputs: kernel({**inputs, **outputs}))
+def case(kernel: Any, reference: Any, seed: int = 0, **inputs: Any) -> check.Case:
+    return check.Case("default", seed, inputs, reference, lambda outputs: kernel({**inputs, **outputs}))
 
 
 def test_a_kernel_that_adds_to_its_output_finds_there_what_the_inputs_gave(torch: Any) -> None:
     checker = check.Checker(Tensors(), {})
     inputs = {"x": torch.ones(8), "y": torch.full((8,), 2.0)}
-    checker.run(case(torch, lambda i: i["y"].add_(i["x"]), lambda i: {"y": i["x"] + i["y"]}, **inputs))
+    checker.run(case(lambda i: i["y"].add_(i["x"]), lambda i: {"y": i["x"] + i["y"]}, **inputs))
     assert checker.found().runs == 2
     assert not checker.found().racy
 
@@ -138,24 +138,33 @@ def test_room_to_work_in_is_as_before_for_the_second_launch(torch: Any) -> None:
         i["y"].copy_(i["room"])
 
     checker = check.Checker(Tensors(), {})
-    checker.run(case(torch, kernel, lambda i: {"y": torch.ones(4)}, room=torch.zeros(4), y=torch.empty(4)))
+    checker.run(case(kernel, lambda i: {"y": torch.ones(4)}, room=torch.zeros(4), y=torch.empty(4)))
     assert checker.found().errors[0].relative == 0.0
 
 
-def test_a_whole_number_that_is_left_unwritten_is_found_by_the_other_poison(torch: Any) -> None:
+def test_what_is_left_unwritten_is_found_by_one_poison_or_the_other_and_is_no_race(torch: Any) -> None:
+    def unwritten(seed: int) -> check.Case:
+        reference = torch.full((4,), -1)
+        return case(lambda i: i["y"][1:].fill_(-1), lambda i: {"y": reference}, seed, y=torch.zeros(4).long())
+
     checker = check.Checker(Tensors(), {})
+    checker.run(unwritten(seed=1))  # eight bytes 0xFF are -1
     with pytest.raises(check.Wrong):
-        checker.run(
-            case(torch, lambda i: i["y"][1:].fill_(-1), lambda i: {"y": torch.full((4,), -1)}, y=torch.zeros(4).long())
-        )
+        checker.run(unwritten(seed=0))
+    assert not checker.racy
+
+
+def test_two_launches_that_differ_are_racy_also_where_they_are_wrong(torch: Any) -> None:
+    numbers = iter(range(9))
+    checker = check.Checker(Tensors(), {})
+    with pytest.raises(check.Wrong, match="relative error"):
+        checker.run(case(lambda i: i["y"].fill_(next(numbers)), lambda i: {"y": torch.ones(4)}, y=torch.empty(4)))
     assert checker.racy
 
 
 def test_tolerances_that_nobody_declared_are_said_to_be_defaults(torch: Any) -> None:
     checker = check.Checker(Tensors(), {})
-    checker.run(
-        case(torch, lambda i: i["y"].fill_(1), lambda i: {"y": torch.ones(4)}, y=torch.empty(4, dtype=torch.float16))
-    )
+    checker.run(case(lambda i: i["y"].fill_(1), lambda i: {"y": torch.ones(4)}, y=torch.empty(4, dtype=torch.float16)))
     (error,) = checker.found().errors
     assert (error.tolerance, error.declared, error.dtype) == (2e-3, False, "float16")
 

@@ -82,3 +82,17 @@ def test_a_bundled_kernel_is_right_wherever_it_compiles_and_its_launches_are_tim
     launched = [v for v in values if "measured" in v]
     assert {v["outcome"] for v in launched} == {"PASS"}
     assert all(v["measured"]["timing"]["median_us"] > 0 for v in launched)
+
+
+def test_inputs_of_another_specialisation_are_skipped_with_the_arguments_name(project):
+    for folder in ("kernels", "probes"):
+        shutil.copytree(REPOSITORY / folder, project.root / folder, ignore=shutil.ignore_patterns("*.jsonl"))
+    probe = (project.root / "probes/rmsnorm.py").read_text()
+    odd = probe.replace('M, N = shape["M"], shape["N"]', 'M, N = shape["M"], shape["N"] - 1')
+    assert odd != probe
+    project.write("odd.py", odd)
+    stage = ("--stage", "launch", "--probe-file", "odd.py")
+    done = project.run("probe", "kernels/rmsnorm.py", *SINGLES, *stage)
+    assert done.code == 1
+    assert (done.map["outcome"], done.map["kind"]) == ("SKIPPED", "specialisation")
+    assert "stride_xm is i32, compiled for i32:16" in done.map["reason"]

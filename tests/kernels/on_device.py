@@ -43,5 +43,5 @@ def imitate(x, y, n, HOW, TILE):
     if HOW.startswith("busy"):
         import fake_device
 
-        fake_device.busy(0.7, HOW)
+        fake_device.busy(1.5, HOW)
     return None
