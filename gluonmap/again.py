@@ -34,7 +34,9 @@ def description_of(space: SpaceMap, *, on_device: bool = False) -> Description:
         for n, v in space.baseline.items()
     }
     host = {n for n, k in space.knobs.items() if k.kind is KnobKind.HOST}
-    constexprs = [n for n in [*space.baseline, *recipe.fixed, *recipe.derive] if n not in run_time | options | host]
+    # A map lists derived constexpr parameters among its fixed ones; other derived names are for host code alone.
+    derived = [n for n in recipe.derive if n in space.fixed]
+    constexprs = [n for n in [*space.baseline, *recipe.fixed, *derived] if n not in run_time | options | host]
     parameters = {n: Parameter(n, constexpr=False) for n in space.specialisation}
     parameters |= {n: Parameter(n, constexpr=True) for n in constexprs}
     return Description(
