@@ -19,6 +19,8 @@ SHAPES = {
 }
 DERIVE = {"stride_xm": "N", "stride_ym": "N"}
 GRID = "(min(NUM_PROGRAMS, cdiv(M, ROWS_PER_PROGRAM)), 1, 1)"
+# Beyond 256 elements a lane the tile spills, and compiles for minutes.
+RESTRICT = ["BLOCK_N * ROWS_PER_PROGRAM <= 256 * WARP_SIZE * num_warps"]
 TARGETS = {
     "gfx942": {},
     "gfx950": {},

@@ -47,8 +47,10 @@ def sizes(joint: Joint) -> str:
     counted = words.plural(size.programs, "distinct program")
     if size.complete:
         return f"{text} → {counted}; every feasible configuration was compiled."
-    compiled = "each compiled" if len(joint.programs) >= size.programs else f"{len(joint.programs):,} compiled"
-    return f"{text} → {counted} by the rules below, {compiled}."
+    if len(joint.programs) >= size.programs:
+        return f"{text} → {counted} by the rules below, each compiled."
+    asked = sum(program.same for program in joint.programs)
+    return f"{text} → at most {counted} by the rules below; of {asked:,} compiled ones {len(joint.programs):,} differ."
 
 
 def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
