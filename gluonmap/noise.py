@@ -90,10 +90,11 @@ def compare(times: Sequence[float], others: Sequence[float], floor: float, confi
 
 
 def leaders(times: Mapping[str, Sequence[float]], floor: float, confidence: float = 0.95) -> list[str]:
-    """The program with the least median, and all that do not lose to it."""
-    if not times:
-        return []
-    best = min(times, key=lambda name: statistics.median(times[name]))
-    rest = (n for n in times if n != best)
-    tied = [n for n in rest if compare(times[n], times[best], floor, confidence).standing is not Standing.LOSS]
-    return [best, *tied]
+    """The programs that lose to no other one, the one with the least median first."""
+    ordered = sorted(times, key=lambda name: statistics.median(times[name]))
+    lead = [n for n in ordered if not any(_loses(times[n], times[m], floor, confidence) for m in ordered if m != n)]
+    return lead or ordered[:1]
+
+
+def _loses(times: Sequence[float], others: Sequence[float], floor: float, confidence: float) -> bool:
+    return compare(times, others, floor, confidence).standing is Standing.LOSS

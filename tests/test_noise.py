@@ -52,6 +52,11 @@ def test_all_that_do_not_lose_to_the_fastest_lead() -> None:
     assert leaders({}, floor=0.01) == []
 
 
+def test_what_loses_to_any_other_does_not_lead_though_it_ties_with_the_fastest() -> None:
+    noisy = [0.9, 1.1, 0.9, 1.1, 0.9, 1.1, 0.9, 0.9]
+    assert leaders({"noisy": noisy, "base": [1.0] * 8, "better": [0.99] * 8}, floor=0.001) == ["noisy", "better"]
+
+
 def test_rounds_that_do_not_pair_are_refused() -> None:
     for times, others in (([1.0], [1.0, 2.0]), ([], [])):
         with pytest.raises(ValueError, match="rounds cannot be paired"):

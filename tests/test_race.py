@@ -51,8 +51,9 @@ def test_what_launches_have_in_common_is_told_from_what_is_each_ones_own() -> No
         {"x": tensor, "N": 16, "TILE": 128, "FLAG": 1, "num_warps": 4},
     ]
     shared, own = _divided(calls)
-    assert shared == {"x": tensor, "N": 16, "num_warps": 4}
-    assert own == [{"TILE": 64, "FLAG": True}, {"TILE": 128, "FLAG": 1}]
+    assert shared == {"x": tensor, "N": 16}
+    # What `triton.Config` has a field for is always its own: the field's default would win over the call.
+    assert own == [{"TILE": 64, "FLAG": True, "num_warps": 4}, {"TILE": 128, "FLAG": 1, "num_warps": 4}]
 
 
 def test_a_descriptor_is_put_in_place_again_after_another_one_was() -> None:

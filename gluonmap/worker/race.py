@@ -13,7 +13,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ FEW, MORE = 3, 20
 """Launches of every configuration; and of those that may still win."""
 HOPELESS = 1.3
 """Slower than the best so far by more than this: three launches said enough."""
+FIELDS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+"""What `triton.Config` takes beside its dict; it hands these to the compiler even where nobody set them."""
 LAUNCHES = 10
 """Launches of each finalist in a round, of which the median counts."""
 
@@ -100,14 +102,15 @@ class Race:
         shared, own = _divided([calls[n] for n in racing])
         configs = [self._config(triton, mine) for mine in own]
         numbers = dict(zip(map(id, configs), racing, strict=True))
-        grids = {_key(config.all_kwargs()): self.track.runners[numbers[id(config)]].grid or (1,) for config in configs}
-        known = set().union(*(config.all_kwargs() for config in configs))
+        # A grid is a function of the kernel's parameters; the compiler's options do not reach it.
+        known = {n for mine in own for n in mine if n in self.kernel.jit.signature.parameters and _is_plain(mine[n])}
+        grids = {_key(mine, known): self.track.runners[n].grid or (1,) for n, mine in zip(racing, own, strict=True)}
         clock = None if self.track.plain else _Judge(self.device).measure
         tuner = triton.autotune(configs=configs, key=[], **({} if clock is None else {"do_bench": clock}))(
             self.kernel.jit
         )
         started = time.perf_counter()
-        tuner.run(grid=lambda meta: grids[_key({n: meta[n] for n in known if n in meta})], warmup=False, **shared)
+        tuner.run(grid=lambda call: grids[_key(call, known)], warmup=False, **shared)
         self.device.synchronize()
         seconds = time.perf_counter() - started
         if len(configs) == 1:
@@ -122,7 +125,8 @@ class Race:
         """A `triton.Config` of what is a runner's own. Tensor descriptors have no hash: a hook puts them in place."""
         hooked = {n: v for n, v in own.items() if hasattr(v, "block_shape")}
         plain = {n: v for n, v in own.items() if n not in hooked}
-        fields = {n: plain.pop(n) for n in ("num_warps", "num_stages", "num_ctas", "maxnreg") if n in plain}
+        # None leaves an option to the compiler: the class has defaults of its own, which are not the compiler's.
+        fields = {name: plain.pop(name, None) for name in FIELDS}
         return triton.Config(plain, **fields, pre_hook=_hook(hooked) if hooked else None)
 
     def rounds(self, numbers: Sequence[int]) -> dict[int, tuple[float, ...]]:
@@ -182,7 +186,7 @@ def _hook(descriptors: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
 def _divided(calls: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What all calls have in common, and what is each one's own. A descriptor stands in both: see `_hook`."""
     first = calls[0]
-    same = {n for n, v in first.items() if all(_alike(v, call.get(n)) for call in calls)}
+    same = {n for n, v in first.items() if n not in FIELDS and all(_alike(v, call.get(n)) for call in calls)}
     shared = {n: v for n, v in first.items() if n in same or hasattr(v, "block_shape")}
     return shared, [{n: v for n, v in call.items() if n not in same} for call in calls]
 
@@ -193,8 +197,12 @@ def _alike(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _key(values: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((n, repr(v)) for n, v in values.items()))
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _key(call: Mapping[str, Any], names: set[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, repr(getattr(call[name], "value", call[name]))) for name in sorted(names))
 
 
 def run(track: Track) -> Finish:
