@@ -136,7 +136,12 @@ def cli() -> None:
     show_default=True,
     help="One knob at a time only; all knobs together; or that with five times the questions, for rare combinations.",
 )
-@click.option("--budget", type=click.IntRange(0), metavar="N", help="Questions at most to learn: 300, or 1500 if deep.")
+@click.option(
+    "--budget",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Questions at most to learn: 300, 1500 if deep. Up to 150 configurations are all asked.",
+)
 @click.option(
     "--validate", type=click.IntRange(0), metavar="N", help="Questions for the certificate: 200, or 600 if deep."
 )

@@ -13,6 +13,7 @@ import msgspec
 from gluonmap import __version__, acquire, codec, expression, interrupts, journal, programs
 from gluonmap.acquire import Answer as Told
 from gluonmap.acquire import Learned, Session
+from gluonmap.acquire.learner import ENUMERATED
 from gluonmap.acquire.result import Asked as LearnedAsked
 from gluonmap.confirm import digest_of
 from gluonmap.describe import Description
@@ -144,7 +145,7 @@ class Jointly:
         usual = self.oracle.limits
         try:
             self.oracle.limits = self._limits(usual)
-            self._converse(session)
+            self._converse(session, math.prod(map(len, domains.values())))
             for _ in range(MOST_ROUNDS):
                 if self.stopped or not self._compile_programs(session):
                     break
@@ -220,8 +221,9 @@ class Jointly:
             self.answers[journal.key_of(candidate)] = known
             session.tell(question.config, self._told(candidate, known))
 
-    def _converse(self, session: Session) -> None:
-        self.listen(Event("plan", "questions at most about all knobs together", sum(self._budget)))
+    def _converse(self, session: Session, size: int) -> None:
+        most = size if size <= ENUMERATED else sum(self._budget)
+        self.listen(Event("plan", "questions at most about all knobs together", most))
         started = time.monotonic()
 
         def queries() -> Iterator[Query | None]:

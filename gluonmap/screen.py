@@ -298,7 +298,8 @@ class _Fold:
                 tied = self._tied(name, failing)
                 return f"{said}{place}{rest}{f'; it may move together with {_listed(tied)}' if tied else ''}"
             case KnobClass.LIVE:
-                return f"changes {_listed([_CHANGES[d] for d in sorted({v.detail for v in moved if v.detail})])}"
+                seen = sorted({v.detail for v in moved if v.effect in (Effect.LIVE, Effect.LIVE_HOST) and v.detail})
+                return f"changes {_listed([_CHANGES[detail] for detail in seen])}"
             case KnobClass.UNKNOWN:
                 return "no answer tells"
 

@@ -145,3 +145,14 @@ def test_a_reader_that_goes_away_does_not_stop_the_mapping(project) -> None:
     assert process.wait(timeout=120) == 0
     process.stderr.close()
     assert (project.root / "reports" / "fill.gfx950.json").is_file()
+
+
+def test_a_knob_with_a_live_value_and_one_whose_code_is_unstable_is_mapped(project) -> None:
+    kernel = project.kernel("half_stable", SOURCE=["fixed", "hash seed", "chance"], TILE=[256])
+    knob = project.run("probe", kernel, "-t", "gfx942", "--json").map["knobs"]["SOURCE"]
+    assert [(v["value"], v["effect"]) for v in knob["values"]] == [
+        ("fixed", "baseline"),
+        ("hash seed", "unknown"),
+        ("chance", "live"),
+    ]
+    assert knob["why"] == "changes instructions"

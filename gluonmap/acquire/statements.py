@@ -71,7 +71,7 @@ def notes(learner: Learner, size: int, feasible: int | None) -> Iterator[str]:
             "The bytes of shared memory that the compiler reported follow no formula of this language; "
             "the budget is learned from passes and failures alone."
         )
-    if learner.may_learn <= 0:
+    if learner.may_learn <= 0 and not learner.enumerated:
         yield (
             f"All {learner.settings.budget} questions for learning were used; what was not yet seen together stands in "
             "the coverage. Ask on with a larger --budget: what is known is not asked again."
