@@ -322,8 +322,9 @@ class Jointly:
             if item.answer.passed and item.answer.digest:
                 form = repr(reduced.canonical(item.config))
                 config, digest = seen.setdefault(form, (item.config, item.answer.digest))
-                if digest != item.answer.digest:
-                    return {name for name, value in config.items() if not same(value, item.config[name])}
+                moved = {name for name, value in config.items() if not same(value, item.config[name])}
+                if digest != item.answer.digest and moved:  # without a move it is one configuration, asked again
+                    return moved
         return None
 
     def _reduced(self, learned: Learned) -> programs.ReducedSpace:
