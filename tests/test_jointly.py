@@ -7,6 +7,8 @@ import itertools
 import json
 import signal
 import time
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -14,7 +16,10 @@ import pytest
 from conftest import Finished, Project
 from test_campaign import per_candidate, wait_for_answers, without_processes
 
+from gluonmap import acquire
 from gluonmap.joint import Joint, Standing
+from gluonmap.jointly import Jointly
+from gluonmap.model import Config, Outcome
 from gluonmap.relation import holds
 from gluonmap.space import SpaceMap
 
@@ -258,3 +263,39 @@ def test_a_damaged_conclusion_is_concluded_anew(project: Project) -> None:
         path.write_text("".join(json.dumps(r, separators=(",", ":")) + "\n" for r in lines))
         again = project.run("probe", kernel, *JOINT)
         assert (again.code, again.stdout) == (0, first.stdout), again.stderr
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rules_of_sameness_that_an_asked_configuration_contradicts_are_dropped(seed: int) -> None:
+    """Four knobs change the program only where all of them have one rare value: no comparison of one knob shows it."""
+    domains: dict[str, list[Any]] = {name: [0, 1, 2, 3] for name in "ABCDE"}
+    baseline = dict.fromkeys(domains, 0)
+    rare = {"A": 1, "B": 3, "C": 2, "D": 1, "E": 3}
+
+    def answers(configs: Sequence[Config]) -> list[acquire.Answer]:
+        programs = [(c["A"], all(c[n] == rare[n] for n in "BCDE")) for c in configs]
+        return [acquire.Answer(Outcome.PASS, digest=str(program)) for program in programs]
+
+    session = acquire.start(domains, baseline=baseline, budget=60, validate=20, seed=seed)
+    session.tell(rare, answers([rare])[0])
+    while not session.done:
+        question = session.next()
+        assert question is not None
+        session.tell(question.config, answers([question.config])[0])
+    jointly = Jointly.__new__(Jointly)
+    jointly.description, jointly.stable = SimpleNamespace(baseline=baseline), True  # type: ignore[assignment]
+    learned = jointly._sound(session.finish())
+    reduced = jointly._reduced(learned)
+    programs: dict[str, set[str]] = collections.defaultdict(set)
+    for item in learned.asked:
+        programs[repr(reduced.canonical(item.config))].add(item.answer.digest)
+    assert all(len(digests) == 1 for digests in programs.values())
+
+
+def test_an_answer_that_changed_between_two_askings_contradicts_no_rule() -> None:
+    config = {"A": 0}
+    asked = [SimpleNamespace(config=config, answer=acquire.Answer(Outcome.PASS, digest=d)) for d in ("one", "two")]
+    jointly = Jointly.__new__(Jointly)
+    jointly.description, jointly.stable = SimpleNamespace(baseline=config), True  # type: ignore[assignment]
+    learned = SimpleNamespace(domains={"A": (0, 1)}, constraints=(), inertness=(), value_classes=(), asked=asked)
+    assert jointly._contradicted(learned) is None  # type: ignore[arg-type]
