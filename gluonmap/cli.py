@@ -304,18 +304,13 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
     """
     if python:
         become(python)
-    from gluonmap import again, codec, installation
-    from gluonmap.errors import UsageError
+    from gluonmap import again, codec
+    from gluonmap.ask import check_triton
 
     wanted = {k: value_of(v) for k, v in (pair(t, "KNOB=VALUE") for t in moves)}
     space = codec.read_map(map_file)
     job = again.job_of(space, wanted, on_device=True)
-    here = installation.triton_version(installation.triton_folder())
-    if here != space.triton and not any_triton:
-        raise UsageError(
-            f"the map was made with Triton {space.triton}, and this is {here}. Name the environment that has it with "
-            "--python VENV, or try it here with --any-triton."
-        )
+    check_triton(space, any_triton=any_triton)
     if show:
         click.echo(again.command_line(job))
     else:

@@ -267,10 +267,11 @@ class Jointly:
         passed = [a.config for a in learned.asked if a.answer.passed]
         limit = MOST_PROGRAMS[self.effort.depth]
         self.chosen = self._reduced(learned).representatives(limit, seed=self.effort.seed, known=passed)
+        by_code = {digest_of(a) for a in self.answers.values() if _proved_by_code(a)}
         wanted = {
             journal.key_of(candidate): (config, candidate)
             for config in self.chosen
-            if (candidate := self._uncompiled(config)) is not None
+            if (candidate := self._uncompiled(config, by_code)) is not None
         }
         self.listen(Event("plan", "programs of the reduced space", len(wanted)))
         try:
@@ -285,7 +286,7 @@ class Jointly:
                     surprised |= not _passes(answer)
         return surprised
 
-    def _uncompiled(self, config: Config) -> Candidate | None:
+    def _uncompiled(self, config: Config, by_code: set[str]) -> Candidate | None:
         """The candidate of a configuration whose program has not been generated; None: it has, or host code fails."""
         candidate = self._candidate_or_text(config)
         if isinstance(candidate, str):
@@ -293,7 +294,6 @@ class Jointly:
         known = self.answers.get(journal.key_of(candidate))
         if known is None:
             return candidate
-        by_code = {digest_of(a) for a in self.answers.values() if _proved_by_code(a)}
         return candidate if _passes(known) and digest_of(known) not in by_code else None
 
     def _sound(self, learned: Learned) -> Learned:

@@ -198,18 +198,8 @@ class Launch:
         return _no_inputs(f"{where} of the probe file fails: {_said(error)}")
 
     def _bound(self, call: Candidate, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        args = {n: self._argument(v, given[n]) if n in given else v for n, v in call.args.items()}
+        args = {n: argument(v, given[n], self.vendor, self.target) if n in given else v for n, v in call.args.items()}
         return compile.bind(self.kernel, call, self.target, args)
-
-    def _argument(self, told: Value, value: Any) -> Any:
-        """A value as the kernel takes it: a tensor where the candidate has a descriptor becomes one."""
-        match = DESCRIPTOR.match(told) if isinstance(told, str) else None
-        if match is None or not self.vendor.tensors.is_tensor(value):
-            return value
-        block = [int(d) for d in match["dims"].split(",")]
-        return arguments.descriptor(
-            value, list(value.shape), list(value.stride()), match["dtype"], block, self.target.backend
-        )
 
     def _demand_the_program(self, call: Candidate, given: Mapping[str, Any]) -> None:
         """Stop where these inputs are of another specialisation, and so of another program, than was compiled."""
@@ -268,6 +258,15 @@ class Launch:
             failure = self.vendor.failure(error, launched=True)
             raise Stop(failure.status, failure.kind, _said(error)) from error
         self.evidence = msgspec.structs.replace(self.evidence, timing=found)
+
+
+def argument(told: Value, value: Any, device: vendor.Vendor, target: Target) -> Any:
+    """A value as the kernel takes it: a tensor where the candidate has a descriptor becomes one."""
+    match = DESCRIPTOR.match(told) if isinstance(told, str) else None
+    if match is None or not device.tensors.is_tensor(value):
+        return value
+    block = [int(d) for d in match["dims"].split(",")]
+    return arguments.descriptor(value, list(value.shape), list(value.stride()), match["dtype"], block, target.backend)
 
 
 def _no_inputs(text: str) -> Stop:

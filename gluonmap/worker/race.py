@@ -20,9 +20,9 @@ from typing import Any
 import msgspec
 
 from gluonmap import targets
-from gluonmap.dtypes import DESCRIPTOR
 from gluonmap.model import Candidate
-from gluonmap.worker import arguments, compile, load, preload, vendor
+from gluonmap.worker import compile, load, preload, vendor
+from gluonmap.worker.launch import argument
 from gluonmap.worker.track import Finish, Track
 
 FEW, MORE = 3, 20
@@ -79,19 +79,13 @@ class Race:
 
     def keywords(self, candidate: Candidate) -> dict[str, Any]:
         """All arguments of a launch, by name."""
-        args = {n: self._argument(v, self._given[n]) if n in self._given else v for n, v in candidate.args.items()}
+        given = self._given
+        args = {
+            n: argument(v, given[n], self.device, self.target) if n in given else v for n, v in candidate.args.items()
+        }
         positional, keywords = compile.bind(self.kernel, candidate, self.target, args)
         names = list(self.kernel.jit.signature.parameters)
         return dict(zip(names, positional, strict=False)) | keywords
-
-    def _argument(self, told: Any, value: Any) -> Any:
-        match = DESCRIPTOR.match(told) if isinstance(told, str) else None
-        if match is None or not self.device.tensors.is_tensor(value):
-            return value
-        block = [int(d) for d in match["dims"].split(",")]
-        return arguments.descriptor(
-            value, list(value.shape), list(value.stride()), match["dtype"], block, self.target.backend
-        )
 
     def autotune(self) -> tuple[float, list[float | None], int]:
         """The standard autotuner over all runners: its seconds, what it measured, whom it chose."""
