@@ -628,6 +628,22 @@ def run(settings: Settings, wanted: Sequence[str], listen: Listener) -> Iterator
             yield campaign.probe(targets.find(target))
 
 
+def of_this_device(settings: Settings, listen: Listener) -> Stored:
+    """The map of the kernel on this machine's device, compiled where its journal does not know the answers.
+
+    Raises:
+        UsageError: there is no device here that gluonmap knows.
+    """
+    with Isolation(jobs=settings.jobs, modules=settings.modules) as isolation:
+        campaign = Campaign(settings, isolation, listen)
+        if (target := campaign._device()) is None:
+            raise UsageError(
+                "a race needs a GPU that torch and Triton can use, and this machine has none. "
+                "A map of compiles needs none: gluonmap probe KERNEL."
+            )
+        return campaign.probe(target)
+
+
 def default_jobs() -> int:
     return len(os.sched_getaffinity(0))
 

@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,17 +17,19 @@ from gluonmap import noise
 from gluonmap.again import description_of
 from gluonmap.describe import Description, describe_argument
 from gluonmap.errors import OracleFault, UsageError
+from gluonmap.handoff.launches import handed_over
 from gluonmap.joint import Verified
-from gluonmap.model import Config, KnobKind, Value
-from gluonmap.noise import Comparison
-from gluonmap.raced import Finalist, RaceRecord
+from gluonmap.model import Config, KnobKind, Resources, Value
+from gluonmap.noise import Comparison, Standing
+from gluonmap.raced import Finalist, Penalty, RaceRecord, Split
 from gluonmap.space import SpaceMap
 from gluonmap.worker.protocol import KernelFile
-from gluonmap.worker.track import Finish, Track
+from gluonmap.worker.track import Finish, Heat, Leg, Track
 
 ROUNDS = 15
 FINALISTS = 6
 CONFIDENCE = 0.95
+ONE_FOR_ALL = "one for all"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Line:
 def line_up(
     space: SpaceMap,
     probe_file: Path,
-    shape: Mapping[str, Value],
+    heats: Mapping[str, Mapping[str, Value]],
     *,
     jobs: int,
     cache: str = "",
@@ -52,29 +54,34 @@ def line_up(
     plain: bool = False,
     limit: int | None = None,
 ) -> Line:
-    """The race of a map's programs at a shape.
+    """The race of a map's programs, at one size after the other: name → the sizes that differ from the map's.
+
+    At most `limit` programs, chosen as the hand-off does.
 
     Raises:
-        UsageError: the map has no programs, or holds for other arguments than this shape's.
+        UsageError: the map has no programs, or holds for other arguments than a size's.
     """
     if space.joint is None or not space.joint.programs:
         raise UsageError("the map has no compiled programs to race; gluonmap probe KERNEL --depth joint finds them.")
     path = Path(space.file).resolve()
     if not path.is_file():
         raise UsageError(f"the map's kernel file {space.file} is not here; run this from the folder it was made in.")
-    description = dataclasses.replace(description_of(space), shape={**space.shape, **shape})
-    _demand_specialisation(space, description)
-    programs = list(space.joint.programs)[:limit]
+    programs = _racing(space, limit)
     configs = [{**space.baseline, **program.config} for program in programs]
     twin, floor_from = _twin(space)
-    candidates = [description.candidate(config) for config in [*configs, twin]]
+    described = description_of(space)
+    running = []
+    for name, shape in heats.items():
+        description = dataclasses.replace(described, shape={**space.shape, **shape})
+        _demand_specialisation(space, description)
+        candidates = tuple(description.candidate(config) for config in [*configs, twin])
+        running.append(Heat(name, dict(description.shape), candidates))
     host = [n for n, k in space.knobs.items() if k.kind is KnobKind.HOST]
     track = Track(
         target=space.target,
         file=KernelFile(str(path), space.kernel, space.recipe.stubs),
         probe_file=str(probe_file.resolve()),
-        shape=dict(description.shape),
-        runners=tuple(candidates),
+        heats=tuple(running),
         hosts=tuple({n: config[n] for n in host} for config in [*configs, twin]),
         twins=(len(configs),),
         rounds=rounds,
@@ -84,6 +91,15 @@ def line_up(
         plain=plain,
     )
     return Line(space, track, (*configs, twin), (*programs, programs[0]), floor_from)
+
+
+def _racing(space: SpaceMap, limit: int | None) -> list[Verified]:
+    """The programs that the hand-off would give, the baseline's first: it is what the others are compared with."""
+    assert space.joint is not None
+    kept = [repr(config) for config in handed_over(space, limit)]
+    known = {repr({**space.baseline, **program.config}): program for program in space.joint.programs}
+    base = known.get(repr(space.baseline)) or Verified({}, space.digest, space.resources or Resources(0, 0))
+    return [base, *(known[key] for key in kept if key in known and known[key] is not base)]
 
 
 def _demand_specialisation(space: SpaceMap, description: Description) -> None:
@@ -135,14 +151,15 @@ def run(line: Line) -> Finish:
             raise OracleFault(f"the race did not finish: {last}") from None
 
 
-def judged(line: Line, finish: Finish) -> RaceRecord:
-    """What the times say."""
-    track, rounds = line.track, finish.rounds_us
+def judged(line: Line, finish: Finish) -> list[RaceRecord]:
+    """What the times say, by heat."""
+    return [_judged(line, finish, heat, leg) for heat, leg in zip(line.track.heats, finish.legs, strict=True)]
+
+
+def _judged(line: Line, finish: Finish, heat: Heat, leg: Leg) -> RaceRecord:
+    track, rounds = line.track, leg.rounds_us
+    floor, leading, winner = _standing(line, leg)
     base = rounds[0]
-    floor = noise.floor_of([(base, rounds[n]) for n in track.twins if n in rounds], CONFIDENCE)
-    racing = {n: times for n, times in rounds.items() if n not in track.twins}
-    leading = {int(n) for n in noise.leaders({str(n): t for n, t in racing.items()}, floor, CONFIDENCE)}
-    winner = min(leading, key=lambda n: _preferred(line, n))
     finalists = tuple(
         Finalist(
             config=line.configs[n],
@@ -154,34 +171,99 @@ def judged(line: Line, finish: Finish) -> RaceRecord:
             resources=line.programs[n].resources,
             leads=n in leading,
         )
-        for n, times in sorted(racing.items())
+        for n, times in sorted(rounds.items())
+        if n not in track.twins
     )
     space = line.space
     return RaceRecord(
         kernel=space.kernel,
         file=space.file,
         target=space.target,
-        shape=track.shape,
+        shape=heat.shape,
         device=finish.device,
         driver=finish.driver,
         triton=finish.triton,
         torch=finish.torch,
-        clocks_mhz=finish.clocks_mhz,
-        configurations=len(track.runners) - len(track.twins),
+        clocks_mhz=leg.clocks_mhz,
+        configurations=len(heat.runners) - len(track.twins),
         compile_seconds=round(finish.compile_seconds, 3),
         compile_jobs=track.jobs,
-        race_seconds=round(finish.race_seconds, 3),
+        race_seconds=round(leg.race_seconds, 3),
         timed_by="triton" if track.plain else "gluonmap",
         rounds=len(base),
         floor=floor,
         floor_from=line.floor_from,
-        autotuner=line.configs[finish.winner],
+        autotuner=line.configs[leg.winner],
         winner=line.configs[winner],
-        verdict=_verdict(line, winner, leading, noise.compare(rounds[winner], base, floor, CONFIDENCE)),
+        verdict=_verdict(winner, leading, noise.compare(rounds[winner], base, floor, CONFIDENCE)),
         finalists=finalists,
-        raced_us=tuple((line.configs[n], us) for n, us in enumerate(finish.raced_us) if n not in track.twins),
+        raced_us=tuple((line.configs[n], us) for n, us in enumerate(leg.raced_us) if n not in track.twins),
         failures=tuple((line.configs[n], text) for n, text in finish.failures.items()),
     )
+
+
+def _standing(line: Line, leg: Leg) -> tuple[float, set[int], int]:
+    """The noise of a heat, who loses to nobody there, and which of them the fixed rule prefers."""
+    track, rounds = line.track, leg.rounds_us
+    floor = noise.floor_of([(rounds[0], rounds[n]) for n in track.twins if n in rounds], CONFIDENCE)
+    racing = {str(n): times for n, times in rounds.items() if n not in track.twins}
+    leading = {int(n) for n in noise.leaders(racing, floor, CONFIDENCE)}
+    return floor, leading, min(leading, key=lambda n: _preferred(line, n))
+
+
+def split(line: Line, finish: Finish) -> Split:
+    """Whether one configuration can serve all heats, and what it would cost each."""
+    heats, legs = line.track.heats, finish.legs
+    standings = [_standing(line, leg) for leg in legs]
+    winners = [winner for _, _, winner in standings]
+    one = _one_for_all(line, legs)
+
+    def served(number: int, at: int) -> Comparison:
+        rounds = legs[at].rounds_us
+        return noise.compare(rounds[number], rounds[winners[at]], standings[at][0], CONFIDENCE)
+
+    penalties = [
+        Penalty(name, line.configs[number], heats[at].name, served(number, at))
+        for name, number in [*zip((heat.name for heat in heats), winners, strict=True), (ONE_FOR_ALL, one)]
+        for at in range(len(heats))
+    ]
+    serves: dict[str, Config] = {}
+    chosen: list[int] = []
+    for at, heat in enumerate(heats):
+        fit = [n for n in chosen if served(n, at).standing is not Standing.LOSS]
+        chosen.append(fit[0] if fit else winners[at])
+        serves[heat.name] = line.configs[chosen[-1]]
+    costs = {heats[at].name: served(one, at) for at in range(len(heats))}
+    losing = {name: cost for name, cost in costs.items() if cost.standing is Standing.LOSS}
+    return Split(
+        kernel=line.space.kernel,
+        file=line.space.file,
+        target=line.space.target,
+        device=finish.device,
+        triton=finish.triton,
+        shapes={heat.name: heat.shape for heat in heats},
+        winners={heat.name: line.configs[n] for heat, n in zip(heats, winners, strict=True)},
+        one_for_all=line.configs[one],
+        penalties=tuple(penalties),
+        serves=serves,
+        split=bool(losing) and len(set(chosen)) > 1,
+        verdict=_split_verdict(losing),
+    )
+
+
+def _one_for_all(line: Line, legs: Sequence[Leg]) -> int:
+    """The runner of the rounds that is least behind the fastest where it is farthest behind."""
+    medians = [{n: statistics.median(times) for n, times in leg.rounds_us.items()} for leg in legs]
+    best = [min(heat.values()) for heat in medians]
+    running = [n for n in medians[0] if n not in line.track.twins]
+    return min(running, key=lambda n: max(heat[n] / least for heat, least in zip(medians, best, strict=True)))
+
+
+def _split_verdict(losing: Mapping[str, Comparison]) -> str:
+    if not losing:
+        return "one configuration serves all: nowhere does it lose to a size's own winner by more than the noise"
+    told = ", ".join(f"{name} {(c.ratio.ratio - 1) * 100:.1f} %" for name, c in losing.items())
+    return f"split: the best single configuration costs {told}, above the noise"
 
 
 def _preferred(line: Line, number: int) -> tuple[int, int, int]:
@@ -190,7 +272,7 @@ def _preferred(line: Line, number: int) -> tuple[int, int, int]:
     return resources.vgpr or 0, resources.shared_bytes, number
 
 
-def _verdict(line: Line, winner: int, leading: set[int], comparison: Comparison) -> str:
+def _verdict(winner: int, leading: set[int], comparison: Comparison) -> str:
     ratio = comparison.ratio
     percent = f"{(1 - ratio.ratio) * 100:.1f} % faster ({(1 - ratio.high) * 100:.1f} to {(1 - ratio.low) * 100:.1f} %)"
     tied = f"; {len(leading) - 1} more tie with it" if len(leading) > 1 else ""

@@ -8,6 +8,7 @@ from gluonmap.model import Config, Resources, Value
 from gluonmap.noise import Comparison
 
 RACE_SCHEMA = "gluonmap.race/1"
+SPLIT_SCHEMA = "gluonmap.split/1"
 
 
 class Finalist(msgspec.Struct, frozen=True):
@@ -57,3 +58,37 @@ class RaceRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The baseline first."""
     raced_us: tuple[tuple[Config, float | None], ...]
     failures: tuple[tuple[Config, str], ...] = ()
+
+
+class Penalty(msgspec.Struct, frozen=True):
+    """What it costs a size to be served the configuration that was chosen for another one, or for all."""
+
+    served: str
+    """Whose winner: the name of a size; or "one for all"."""
+    config: Config
+    at: str
+    """The size that is served."""
+    comparison: Comparison
+    """Against the size's own winner: a ratio of 2 is twice its time."""
+
+
+class Split(msgspec.Struct, frozen=True, kw_only=True):
+    """Several sizes raced in one process, and whether one configuration can serve them all."""
+
+    schema: str = SPLIT_SCHEMA
+    kernel: str
+    file: str
+    target: str
+    device: str
+    triton: str
+    shapes: dict[str, dict[str, Value]]
+    winners: dict[str, Config]
+    """By size, each raced alone."""
+    one_for_all: Config
+    """Of what ran at every size, the configuration that is least behind where it is farthest behind."""
+    penalties: tuple[Penalty, ...]
+    serves: dict[str, Config]
+    """By size: its own winner, or an earlier size's that does not lose to it there."""
+    split: bool
+    """No single configuration ties with the winner of every size."""
+    verdict: str

@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,12 @@ class FakeDevice(vendor.Amd):
 
     def count(self) -> int:
         return int(os.environ.get("FAKE_DEVICES", "1"))
+
+    def lock_files(self) -> list[str]:
+        # Tests that run beside each other have devices of their own.
+        folder = Path(tempfile.gettempdir()) / f"gluonmap-double-{os.getuid()}"
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        return [str(folder / f"{worker}-{index}.lock") for index in range(self.count())]
 
     def open(self, index: int) -> None:
         self.index = index

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 if TYPE_CHECKING:
+    from gluonmap.model import Config
     from gluonmap.space import SpaceMap
 
 FORMATS = ("python", "triton-json", "aiter", "vllm", "kernel-tuner", "prune")
+RACED = ("aiter", "vllm")
 LIMITED = ("python", "triton-json", "prune")
 
 
@@ -34,19 +36,40 @@ class File(NamedTuple):
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="At most N configurations, spread over the space.")
 @click.option("--probe-file", type=click.Path(path_type=Path), help="Probe file with EXPORT; by default the kernel's.")
-def export(maps: Sequence[Path], form: str, out: Path | None, limit: int | None, probe_file: Path | None) -> None:
+@click.option(
+    "--race",
+    "races",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Records of races, one for each size M: their winners (aiter, vllm).",
+)
+def export(
+    maps: Sequence[Path],
+    form: str,
+    out: Path | None,
+    limit: int | None,
+    probe_file: Path | None,
+    races: Sequence[Path],
+) -> None:
     """Write what MAPS know for other tools.
 
     \b
     gluonmap export reports/cdna4/gemm_mxfp4.gfx950.json --format python --limit 40 --out configs.py
     gluonmap export reports/cdna4/gemm_mxfp4.gfx950.json --format prune --out prune_gemm.py
+    gluonmap export MAP.json --format aiter --race MAP.M16-N4096-K4096.race.json --race MAP.M4096-N4096-K4096.race.json
     """
     from gluonmap import codec
     from gluonmap.errors import UsageError
 
     if limit is not None and form not in LIMITED:
         raise click.UsageError(f"--limit goes with the formats {', '.join(LIMITED)}.")
-    written = [_file(codec.read_map(path), form, limit, probe_file) for path in maps]
+    if races and (form not in RACED or len(maps) > 1):
+        raise click.UsageError(f"--race goes with one map and the formats {', '.join(RACED)}.")
+    written = []
+    for path in maps:
+        space = codec.read_map(path)
+        written.append(_file(space, form, limit, probe_file, _winners(space, races)))
     folder = out is not None and (len(maps) > 1 or out.is_dir())
     if out is None and len(maps) > 1:
         raise UsageError(f"{len(maps)} maps are {len(maps)} files: name a folder for them with --out DIR.")
@@ -63,7 +86,34 @@ def export(maps: Sequence[Path], form: str, out: Path | None, limit: int | None,
             click.echo(f"gluonmap: {file.note}", err=True)
 
 
-def _file(space: SpaceMap, form: str, limit: int | None, probe_file: Path | None) -> File:
+def _winners(space: SpaceMap, races: Sequence[Path]) -> dict[int, Config]:
+    """The launch of each race's winner, by M.
+
+    Raises:
+        UsageError: a race of another kernel or target; one without M; two at one M.
+    """
+    from gluonmap import codec
+    from gluonmap.errors import UsageError
+    from gluonmap.handoff.launches import launch_of
+
+    found: dict[int, Config] = {}
+    for path in races:
+        record = codec.read_race(path)
+        if (record.kernel, record.target) != (space.kernel, space.target):
+            raise UsageError(
+                f"{path} is a race of {record.kernel} on {record.target}, and the map is of {space.kernel} on "
+                f"{space.target}."
+            )
+        size = record.shape.get("M")
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1 or size in found:
+            raise UsageError(f"{path} was raced at M={size}: each race needs an M of its own, a whole number.")
+        if record.winner.keys() - space.baseline.keys():
+            raise UsageError(f"{path} was made with another map: its winner has knobs that this one has not.")
+        found[size] = launch_of(space, {**space.baseline, **record.winner})
+    return found
+
+
+def _file(space: SpaceMap, form: str, limit: int | None, probe_file: Path | None, winners: dict[int, Config]) -> File:
     stem = f"{space.kernel}.{space.target}"
     match form:
         case "python":
@@ -86,11 +136,15 @@ def _file(space: SpaceMap, form: str, limit: int | None, probe_file: Path | None
             from gluonmap.export import aiter
 
             names = _names(space, "aiter", probe_file)
+            if winners:
+                return File(aiter.file_name(space, names), aiter.render(space, aiter.buckets(winners)))
             return File(aiter.file_name(space, names), aiter.render(space), aiter.comment(space))
     from gluonmap.export import vllm
     from gluonmap.export.aiter import comment
 
     names = _names(space, "vllm", probe_file)
+    if winners:
+        return File(vllm.file_name(space, names), vllm.render(space, names, winners))
     return File(vllm.file_name(space, names), vllm.render(space, names), comment(space))
 
 

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from gluonmap.options import pair, values_of
+
+if TYPE_CHECKING:
+    from gluonmap.keys.advice import Advice
+    from gluonmap.model import Value
+    from gluonmap.raced import Split
 
 
 @click.command()
@@ -13,17 +22,35 @@ import click
 @click.option("--kernel", default="", metavar="NAME", help="Function to look at, where the file holds several.")
 @click.option("--tuned", default="", metavar="NAME,…", help="The parameters that configurations set.")
 @click.option("--probe-file", type=click.Path(path_type=Path), help="By default the one that bears the kernel's name.")
+@click.option(
+    "--measure",
+    multiple=True,
+    metavar="NAME=V1,V2",
+    help="On this machine's GPU: race at these values of an argument, and serve each the others' winner.",
+)
+@click.option("--map", "map_file", type=click.Path(path_type=Path), help="What is raced; by default KERNEL is mapped.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def key(kernel_file: Path, kernel: str, tuned: str, probe_file: Path | None, as_json: bool) -> None:
+def key(
+    kernel_file: Path,
+    kernel: str,
+    tuned: str,
+    probe_file: Path | None,
+    measure: Sequence[str],
+    map_file: Path | None,
+    as_json: bool,
+) -> None:
     """Say which arguments of the kernel in KERNEL_FILE belong into `key=` of its autotuner, and why.
 
-    Read from the text alone, the probe file's too: nothing is imported, compiled or timed.
+    Read from the text alone, the probe file's too: nothing is imported, compiled or timed, but what --measure names.
 
     Exit codes: 0 said, 1 something is missing from an existing key, 2 usage.
 
     \b
     gluonmap key kernels/cdna3/gemm_bf16.py
+    gluonmap key kernels/hopper/gemm_fp16.py --measure M=16,4096
     """
+    import msgspec
+
     from gluonmap import codec, probefile
     from gluonmap.keys import advise
 
@@ -32,6 +59,8 @@ def key(kernel_file: Path, kernel: str, tuned: str, probe_file: Path | None, as_
     probe = probefile.restricted(probe, kernel) if kernel else probe
     names = [name.strip() for name in tuned.split(",") if name.strip()]
     told = advise(kernel_file, kernel, probe, names)
+    if wanted := [(name, values_of(values)) for name, values in (pair(text, "--measure") for text in measure)]:
+        told = msgspec.structs.replace(told, measured=_measured(told, map_file or kernel_file, probe_file, wanted))
     if as_json:
         click.echo(codec.dumps(told).decode(), nl=False)
     else:
@@ -39,3 +68,34 @@ def key(kernel_file: Path, kernel: str, tuned: str, probe_file: Path | None, as_
 
         click.echo(keyed.render(told), nl=False)
     sys.exit(1 if told.missing else 0)
+
+
+def _measured(
+    told: Advice, kernel_or_map: Path, probe_file: Path | None, wanted: Sequence[tuple[str, Sequence[Value]]]
+) -> tuple[Split, ...]:
+    """One race for each argument, at its values, all else equal.
+
+    Raises:
+        UsageError: no argument of this name; fewer than two values; no device.
+    """
+    from gluonmap import campaign
+    from gluonmap import race as races
+    from gluonmap.commands.race import inputs_of, mapped
+    from gluonmap.errors import UsageError
+
+    known = [item.name for item in told.arguments]
+    for name, values in wanted:
+        if name not in known:
+            raise UsageError(
+                f"{told.kernel} has no argument {name!r} that could be in a key (it has {', '.join(known)})."
+            )
+        if len({repr(value) for value in values}) < 2:
+            raise UsageError(f"--measure {name} compares two values or more: --measure {name}=16,4096.")
+    _, space = mapped(kernel_or_map, told.kernel, probe_file, None, quiet=False)
+    found, _ = inputs_of(space, probe_file)
+    splits = []
+    for name, values in wanted:
+        heats = {f"{name}={value}": {name: value} for value in values}
+        line = races.line_up(space, found, heats, jobs=campaign.default_jobs())
+        splits.append(races.split(line, races.run(line)))
+    return tuple(splits)

@@ -38,6 +38,12 @@ def render(space: SpaceMap, winners: Mapping[str, Config] | None = None) -> str:
     return msgspec.json.format(msgspec.json.encode({**said, **entries}), indent=4).decode() + "\n"
 
 
+def buckets(winners: Mapping[int, Config]) -> dict[str, Config]:
+    """The buckets of winners by M: each serves what is no larger, and the largest serves the rest too."""
+    *smaller, largest = sorted(winners)
+    return {**{f"M_LEQ_{size}": winners[size] for size in smaller}, "any": winners[largest]}
+
+
 def comment(space: SpaceMap) -> str:
     """What a file says of a configuration that nobody raced."""
     return one_line(

@@ -36,20 +36,28 @@ def launches(space: SpaceMap, limit: int | None = None) -> list[Config]:
     Raises:
         UsageError: nothing passed, or nothing is left; a limit below 1.
     """
+    return [launch_of(space, config) for config in handed_over(space, limit)]
+
+
+def handed_over(space: SpaceMap, limit: int | None = None) -> list[Config]:
+    """The configurations behind `launches`, a value for every knob; of several with one launch, the first.
+
+    Raises:
+        UsageError: as `launches`.
+    """
     if limit is not None and limit < 1:
         raise UsageError(f"a hand-off of at most {limit} configurations is none; give a limit of 1 or more.")
     condemned = {repr(config) for config, _ in dropped(space)}
-    left: dict[str, tuple[Config, Config]] = {}
+    left: dict[str, Config] = {}
     for entry in verified(space):
         if repr(entry.config) not in condemned:
-            launch = _launch(space, entry.config)
-            left.setdefault(repr(launch), (entry.config, launch))
+            left.setdefault(repr(launch_of(space, entry.config)), entry.config)
     if not left:
         raise UsageError(_nothing(space, len(condemned)))
     kept = list(left.values())
     if limit is not None and limit < len(kept):
-        kept = [kept[place] for place in _spread(space, [config for config, _ in kept], limit)]
-    return [launch for _, launch in kept]
+        kept = [kept[place] for place in _spread(space, kept, limit)]
+    return kept
 
 
 def verified(space: SpaceMap) -> list[Entry]:
@@ -109,7 +117,7 @@ def _without(config: Config, names: list[str]) -> str:
     return repr({name: value for name, value in config.items() if name not in names})
 
 
-def _launch(space: SpaceMap, config: Config) -> Config:
+def launch_of(space: SpaceMap, config: Config) -> Config:
     """The keywords of one configuration."""
     options = options_of(space.target)
     knobs = {n: v for n, v in config.items() if n not in space.knobs or space.knobs[n].kind is not KnobKind.HOST}

@@ -14,6 +14,7 @@ from gluonmap.keys.flow import BRANCH, DERIVED, LOOP, TILE_COUNT, Flows, Use
 from gluonmap.keys.text import Files, Function, parameters, read_kernel
 from gluonmap.model import FunctionSource, Parameter
 from gluonmap.probefile import ProbeFile
+from gluonmap.raced import Split
 from gluonmap.source import argument_kinds, find_function, text_of
 from gluonmap.targets import LAUNCH_OPTIONS
 
@@ -59,6 +60,8 @@ class Advice(msgspec.Struct, frozen=True):
     """Parameters that heuristics or host code compute from others."""
     arguments: tuple[Argument, ...]
     notes: tuple[str, ...] = ()
+    measured: tuple[Split, ...] = ()
+    """Races at two values of one argument, all else equal: what it costs to be served the other one's winner."""
 
 
 def advise(path: Path, kernel: str = "", probe: ProbeFile | None = None, tuned: Iterable[str] = ()) -> Advice:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from gluonmap.keys.advice import Advice, Argument
 from gluonmap.keys.flow import Use
+from gluonmap.noise import Standing
+from gluonmap.raced import Split
+from gluonmap.report.words import visible
 
 _MOST = 3
 """Places that are named for one argument."""
@@ -36,7 +39,23 @@ def render(told: Advice) -> str:
         lines.append(f"computed from others, whose values do: {', '.join(told.computed)}")
     if told.tuned:
         lines.append(f"tuned: {', '.join(told.tuned)}")
+    for split in told.measured:
+        lines += ["", *_measured(split)]
     return "\n".join([*lines, *(f"note: {note}" for note in told.notes)]) + "\n"
+
+
+def _measured(split: Split) -> list[str]:
+    """What a race at several values of one argument says of the key."""
+    lines = [f"measured on {visible(split.device)}:"]
+    for item in split.penalties:
+        if item.served in split.shapes and item.at != item.served:
+            ratio = item.comparison.ratio
+            told = f"{ratio.ratio:.2f}× its own winner's time ({ratio.low:.2f}-{ratio.high:.2f})"
+            costs = "no difference above the noise" if item.comparison.standing is Standing.TIE else told
+            lines.append(f"  {visible(item.at)} served the winner of {visible(item.served)}: {costs}")
+    name = next(iter(split.shapes)).partition("=")[0]
+    belongs = "belongs into the key" if split.split else "one configuration serves these values"
+    return [*lines, f"  {visible(name)}: {belongs}"]
 
 
 def _row(item: Argument) -> tuple[str, str, str, str]:

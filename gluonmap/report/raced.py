@@ -6,7 +6,8 @@ import click
 from tabulate import tabulate
 
 from gluonmap.model import Config
-from gluonmap.raced import RaceRecord
+from gluonmap.noise import Standing
+from gluonmap.raced import Penalty, RaceRecord, Split
 from gluonmap.report.words import label, plural, settings, visible
 
 
@@ -44,4 +45,29 @@ def render(record: RaceRecord) -> None:
 
 def _moves(config: Config, base: Config) -> str:
     moved = {n: v for n, v in config.items() if n not in base or repr(v) != repr(base[n])}
-    return ", ".join(f"{visible(n)}={label(v)}" for n, v in moved.items()) or "baseline"
+    return ", ".join(f"{visible(n)}={label(v)}" for n, v in moved.items()) or "the same"
+
+
+def render_split(split: Split) -> None:
+    """Print whether one configuration can serve all sizes, and what each one's winner costs the others."""
+    click.echo(visible(split.verdict))
+    names = list(split.shapes)
+    served: dict[str, dict[str, str]] = {}
+    for item in split.penalties:
+        served.setdefault(item.served, {})[item.at] = "" if item.at == item.served else _cost(item)
+    rows = [(visible(name), *(costs[at] for at in names)) for name, costs in served.items()]
+    heads = ("time with the winner of", *(f"at {visible(name)}" for name in names))
+    click.echo(f"\n{tabulate(rows, heads, disable_numparse=True)}\n")
+    click.echo("of the size's own winner; = no difference above the noise")
+    base = split.one_for_all
+    click.echo(f"one for all: {settings(base)}")
+    for name, config in split.serves.items():
+        click.echo(f"{visible(name)} ({settings(split.shapes[name])}): {_moves(config, base)}")
+
+
+def _cost(item: Penalty) -> str:
+    """A ratio with its interval: "2.45× (2.41-2.50)"; "=" where it is within the noise."""
+    ratio = item.comparison.ratio
+    if item.comparison.standing is Standing.TIE:
+        return "="
+    return f"{ratio.ratio:.2f}× ({ratio.low:.2f}-{ratio.high:.2f})"

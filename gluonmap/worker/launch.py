@@ -132,11 +132,10 @@ class Launch:
         return candidate
 
     def _take_device(self) -> None:
-        count = self.vendor.count()
-        if not count:
+        if not self.vendor.count():
             raise Stop(exitcode.SKIPPED, "no device", f"no {self.target.vendor} device that torch can use is here")
         self.slot.wait_for_device()
-        index = turns.take(self.folder, count)
+        index = turns.take(self.vendor.lock_files())
         self.slot.begin_on_device()
         self._begin("inputs")
         vendor.lift_memory_limit()

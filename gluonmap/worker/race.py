@@ -1,8 +1,9 @@
 """A race on this machine's device: the standard autotuner over configurations that are known to pass, then rounds.
 
 `python -m gluonmap.worker.race TRACK FINISH`: two files, see `track`. In a straight line: every configuration is
-compiled into Triton's cache by several processes, none of which touches the device; then the autotuner races them;
-then the fastest, the baseline and twins of it run in turn, round after round, each round beginning with another.
+compiled into Triton's cache by several processes, none of which touches the device; then the autotuner races them, at
+one size of the problem after the other; then at each size the fastest of all sizes, the baseline and twins of it run in
+turn, round after round, each round beginning with another.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ import msgspec
 
 from gluonmap import targets
 from gluonmap.model import Candidate
-from gluonmap.worker import compile, load, preload, vendor
+from gluonmap.worker import compile, load, preload, turns, vendor
 from gluonmap.worker.launch import argument
-from gluonmap.worker.track import Finish, Track
+from gluonmap.worker.track import Finish, Heat, Leg, Track
 
 FEW, MORE = 3, 20
 """Launches of every configuration; and of those that may still win."""
@@ -42,16 +43,20 @@ class Race:
         self.track, self.device, self.kernel = track, device, kernel
         self.target = targets.find(track.target)
         self.failures: dict[int, str] = {}
-        self._given: dict[str, Any] = {}
+        self._given: dict[str, dict[str, Any]] = {}
 
     # -- before the device -------------------------------------------------------------------------------------------
 
     def compile_all(self) -> float:
         """Seconds until Triton's cache holds every program."""
         started = time.perf_counter()
+        # Here first, once: the forks then find every function that the kernel reaches parsed and hashed.
+        runners = self.track.heats[0].runners
+        self._compile(runners[0])
+        self.kernel.jit.device_caches.clear()
         context = multiprocessing.get_context("fork")  # nothing here has touched the device
         running: dict[int, Any] = {}
-        waiting = list(enumerate(self.track.runners))
+        waiting = list(enumerate(runners))[1:]
         while waiting or running:
             while waiting and len(running) < self.track.jobs:
                 number, candidate = waiting.pop(0)
@@ -71,15 +76,16 @@ class Race:
 
     # -- on the device -----------------------------------------------------------------------------------------------
 
-    def make_inputs(self, module: Any) -> None:
-        baseline = self.track.runners[0]
+    def make_inputs(self, module: Any, heat: Heat) -> None:
+        baseline = heat.runners[0]
         config = {n: compile.value_of(n, v, self.kernel) for n, v in baseline.config.items()} | self.track.hosts[0]
-        self._given = dict(module.inputs(dict(self.track.shape), config, self.device.device, self.track.seed))
+        made = module.inputs(dict(heat.shape), config, self.device.device, self.track.seed)
+        self._given[heat.name] = dict(made)
         self.device.synchronize()
 
-    def keywords(self, candidate: Candidate) -> dict[str, Any]:
+    def keywords(self, heat: Heat, number: int) -> dict[str, Any]:
         """All arguments of a launch, by name."""
-        given = self._given
+        given, candidate = self._given[heat.name], heat.runners[number]
         args = {
             n: argument(v, given[n], self.device, self.target) if n in given else v for n, v in candidate.args.items()
         }
@@ -87,18 +93,18 @@ class Race:
         names = list(self.kernel.jit.signature.parameters)
         return dict(zip(names, positional, strict=False)) | keywords
 
-    def autotune(self) -> tuple[float, list[float | None], int]:
-        """The standard autotuner over all runners: its seconds, what it measured, whom it chose."""
+    def autotune(self, heat: Heat) -> tuple[float, list[float | None], int]:
+        """The standard autotuner over all runners of a heat: its seconds, what it measured, whom it chose."""
         import triton
 
-        racing = [n for n in range(len(self.track.runners)) if n not in {*self.failures, *self.track.twins}]
-        calls = {n: self.keywords(self.track.runners[n]) for n in racing}
+        racing = [n for n in range(len(heat.runners)) if n not in {*self.failures, *self.track.twins}]
+        calls = {n: self.keywords(heat, n) for n in racing}
         shared, own = _divided([calls[n] for n in racing])
         configs = [self._config(triton, mine) for mine in own]
         numbers = dict(zip(map(id, configs), racing, strict=True))
         # A grid is a function of the kernel's parameters; the compiler's options do not reach it.
         known = {n for mine in own for n in mine if n in self.kernel.jit.signature.parameters and _is_plain(mine[n])}
-        grids = {_key(mine, known): self.track.runners[n].grid or (1,) for n, mine in zip(racing, own, strict=True)}
+        grids = {_key(mine, known): heat.runners[n].grid or (1,) for n, mine in zip(racing, own, strict=True)}
         clock = None if self.track.plain else _Judge(self.device).measure
         tuner = triton.autotune(configs=configs, key=[], **({} if clock is None else {"do_bench": clock}))(
             self.kernel.jit
@@ -108,8 +114,8 @@ class Race:
         self.device.synchronize()
         seconds = time.perf_counter() - started
         if len(configs) == 1:
-            return seconds, [None] * len(self.track.runners), racing[0]
-        found: list[float | None] = [None] * len(self.track.runners)
+            return seconds, [None] * len(heat.runners), racing[0]
+        found: list[float | None] = [None] * len(heat.runners)
         for config, timings in tuner.configs_timings.items():
             middle = timings[0] if isinstance(timings, list | tuple) else timings
             found[numbers[id(config)]] = middle * 1000.0 if middle != float("inf") else None
@@ -123,9 +129,9 @@ class Race:
         fields = {name: plain.pop(name, None) for name in FIELDS}
         return triton.Config(plain, **fields, pre_hook=_hook(hooked) if hooked else None)
 
-    def rounds(self, numbers: Sequence[int]) -> dict[int, tuple[float, ...]]:
+    def rounds(self, heat: Heat, numbers: Sequence[int]) -> dict[int, tuple[float, ...]]:
         """Times of each, interleaved: round by round, beginning with another in each."""
-        launches = {n: self._launch(n) for n in numbers}
+        launches = {n: self._launch(heat, n) for n in numbers}
         for launch in launches.values():
             self.device.times_us(launch, LAUNCHES)
         times: dict[int, list[float]] = {n: [] for n in numbers}
@@ -135,10 +141,8 @@ class Race:
                 times[number].append(statistics.median(self.device.times_us(launches[number], LAUNCHES)))
         return {n: tuple(round(t, 3) for t in found) for n, found in times.items()}
 
-    def _launch(self, number: int) -> Callable[[], None]:
-        candidate = self.track.runners[number]
-        keywords = self.keywords(candidate)
-        grid = candidate.grid or (1,)
+    def _launch(self, heat: Heat, number: int) -> Callable[[], None]:
+        keywords, grid = self.keywords(heat, number), heat.runners[number].grid or (1,)
         return lambda: self.device.launch(self.kernel.jit, (), keywords, grid)
 
 
@@ -165,6 +169,17 @@ def finalists(raced: Sequence[float | None], winner: int, most: int) -> list[int
     timed = sorted((us, n) for n, us in enumerate(raced) if us is not None)
     near = [n for us, n in timed if us <= 1.1 * timed[0][0] and n != winner]
     return [winner, *near][:most]
+
+
+def compromise(raced: Sequence[Sequence[float | None]]) -> int | None:
+    """Of all that raced in every heat, the one least behind the best of the heat where it is farthest behind."""
+    best = [min((us for us in heat if us is not None), default=0.0) for heat in raced]
+    behind = {
+        n: max(us / least for us, least in zip(times, best, strict=True) if us is not None)
+        for n, times in enumerate(zip(*raced, strict=True))
+        if all(us is not None for us in times)
+    }
+    return min(behind, key=lambda n: behind[n], default=None)
 
 
 def _hook(descriptors: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
@@ -211,14 +226,25 @@ def run(track: Track) -> Finish:
     device = vendor.VENDORS[target.backend]()
     race = Race(track, device, kernel)
     compile_seconds = race.compile_all()
-    device.open(0)
+    device.open(turns.take(device.lock_files()))
     kernel.jit.device_caches.clear()
-    race.make_inputs(load.load_module(msgspec.structs.replace(track.file, path=track.probe_file))[0])
-    before = device.clock_mhz()
-    race_seconds, raced, winner = race.autotune()
-    fastest = finalists(raced, winner, track.finalists)
-    twins = [n for n in track.twins if n not in race.failures]
-    rounds = race.rounds(list(dict.fromkeys([0, *fastest, *twins])))
+    probe_file = load.load_module(msgspec.structs.replace(track.file, path=track.probe_file))[0]
+    before, tuned = [], []
+    for heat in track.heats:
+        race.make_inputs(probe_file, heat)
+        before.append(device.clock_mhz())
+        tuned.append(race.autotune(heat))
+    goes_on: list[int] = [0]
+    for _, raced, winner in tuned:
+        goes_on += finalists(raced, winner, track.finalists)
+    if len(tuned) > 1 and (middle := compromise([raced for _, raced, _ in tuned])) is not None:
+        goes_on.append(middle)
+    goes_on += [n for n in track.twins if n not in race.failures]
+    goes_on = list(dict.fromkeys(goes_on))
+    legs = []
+    for heat, clock, (seconds, raced, winner) in zip(track.heats, before, tuned, strict=True):
+        rounds = race.rounds(heat, goes_on)
+        legs.append(Leg(seconds, tuple(raced), winner, rounds, (clock, device.clock_mhz())))
     import torch
     import triton
 
@@ -228,11 +254,7 @@ def run(track: Track) -> Finish:
         torch=str(torch.__version__),
         triton=str(triton.__version__),
         compile_seconds=compile_seconds,
-        race_seconds=race_seconds,
-        raced_us=tuple(raced),
-        winner=winner,
-        rounds_us=rounds,
-        clocks_mhz=(before, device.clock_mhz()),
+        legs=tuple(legs),
         failures=race.failures,
     )
 

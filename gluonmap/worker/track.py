@@ -8,22 +8,31 @@ from gluonmap.model import Candidate, Value
 from gluonmap.worker.protocol import KernelFile
 
 
+class Heat(msgspec.Struct, frozen=True):
+    """One size of the problem, at which all runners race."""
+
+    name: str
+    shape: dict[str, Value]
+    runners: tuple[Candidate, ...]
+    """The same configurations in the same order in every heat; the baseline is the first."""
+
+
 class Track(msgspec.Struct, frozen=True):
-    """Everything that a race needs. The first runner is the baseline; each was compiled and passed on this target."""
+    """Everything that a race needs. Each runner was compiled and passed on this target."""
 
     target: str
     file: KernelFile
     probe_file: str
     """Absolute path of the file with `inputs`."""
-    shape: dict[str, Value]
-    runners: tuple[Candidate, ...]
+    heats: tuple[Heat, ...]
+    """Their runners are the same programs: one compile serves all heats."""
     hosts: tuple[dict[str, Value], ...]
     """Values of host-only knobs, by runner: what `inputs` and the grid may read besides."""
     twins: tuple[int, ...]
     """Runners, beyond those that race, that are the very program of the baseline under another configuration."""
     rounds: int
     finalists: int
-    """At most so many go on to the rounds, besides the baseline and its twins."""
+    """At most so many of each heat go on to the rounds, besides the baseline and its twins."""
     jobs: int
     """Compiles at once, before the device is touched."""
     cache: str
@@ -33,15 +42,9 @@ class Track(msgspec.Struct, frozen=True):
     seed: int = 0
 
 
-class Finish(msgspec.Struct, frozen=True):
-    """What came of it. Times in microseconds; lists by runner."""
+class Leg(msgspec.Struct, frozen=True):
+    """What came of one heat. Times in microseconds; lists by runner."""
 
-    device: str
-    driver: str
-    torch: str
-    triton: str
-    compile_seconds: float
-    """From an empty or a full cache to one that has all programs."""
     race_seconds: float
     """Of the standard autotuner, its own launches included."""
     raced_us: tuple[float | None, ...]
@@ -49,8 +52,21 @@ class Finish(msgspec.Struct, frozen=True):
     winner: int
     """The autotuner's own choice."""
     rounds_us: dict[int, tuple[float, ...]]
-    """Of the finalists, the baseline and its twins: one time for each round, interleaved."""
+    """Of all heats' finalists, the baseline and its twins: one time for each round, interleaved."""
     clocks_mhz: tuple[int | None, int | None]
-    """Before and after."""
+    """Before the autotuner and after the rounds."""
+
+
+class Finish(msgspec.Struct, frozen=True):
+    """What came of it."""
+
+    device: str
+    driver: str
+    torch: str
+    triton: str
+    compile_seconds: float
+    """From an empty or a full cache to one that has all programs."""
+    legs: tuple[Leg, ...]
+    """By heat."""
     failures: dict[int, str] = {}
-    """Runners that could not be compiled or launched here."""
+    """Runners that could not be compiled here."""

@@ -1,4 +1,4 @@
-"""One child at a time on each device: a lock file per device, held until the process is gone.
+"""One process at a time on each device: a lock file per device, held until the process is gone.
 
 However it goes: a lock that a process holds ends with it, so a child that was killed keeps no other one waiting.
 """
@@ -8,20 +8,22 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Sequence
 
 POLL_S = 0.005
 """Between two looks at several devices. One device alone is waited for without looking."""
 
 
-def take(folder: str, devices: int) -> int:
-    """Index of the device that this process now has for itself: the first that is free.
+def take(files: Sequence[str]) -> int:
+    """Index of the device that this process now has for itself, the first that is free; one lock file for each.
 
     Raises:
-        OSError: the folder is gone, or no file can be made in it.
+        OSError: a file cannot be made.
     """
-    os.makedirs(folder, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-    locks = [os.open(os.path.join(folder, f"device-{index}.lock"), flags, 0o600) for index in range(devices)]
+    for file in files:
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+    locks = [os.open(file, flags, 0o600) for file in files]
     if len(locks) == 1:
         fcntl.flock(locks[0], fcntl.LOCK_EX)
         return 0

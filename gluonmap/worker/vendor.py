@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,8 @@ class NoDevice(Exception):
 class Vendor:
     """A maker's devices through torch and Triton. Nothing here touches a device before `open`."""
 
+    visible = ""
+    """Environment variable that names the devices which a process sees."""
     triton_name = ""
     """Of the back end, as Triton calls it."""
     crashes: tuple[tuple[str, str], ...] = ()
@@ -56,6 +59,18 @@ class Vendor:
     def device(self) -> str:
         """As torch names it."""
         return f"cuda:{self.index}"
+
+    def lock_files(self) -> list[str]:
+        """For each device that this process sees, the file whose lock is the right to use it.
+
+        All runs of this user share them: two that measure on one device at once would measure each other.
+        """
+        seen = (part.strip() for part in os.environ.get(self.visible, "").split(","))
+        names = [name for name in seen if name] or [str(index) for index in range(self.count())]
+        folder = os.path.join(tempfile.gettempdir(), f"gluonmap-devices-{os.getuid()}")
+        return [os.path.join(folder, f"{self.triton_name}-{name}.lock".replace(os.sep, "_")) for name in names][
+            : self.count()
+        ]
 
     def open(self, index: int) -> None:
         """Make a context on a device, and Triton launch there.
@@ -136,6 +151,7 @@ class Vendor:
 class Nvidia(Vendor):
     """CUDA devices."""
 
+    visible = "CUDA_VISIBLE_DEVICES"
     triton_name = "nvidia"
     crashes = (
         ("illegal memory access", "illegal memory access"),
@@ -172,6 +188,7 @@ class Nvidia(Vendor):
 class Amd(Vendor):
     """HIP devices. UNVERIFIED: never run. A bad address there ends the process (SIGABRT), which is CRASHED as well."""
 
+    visible = "HIP_VISIBLE_DEVICES"
     triton_name = "amd"
     crashes = (
         ("illegal memory access", "illegal memory access"),
