@@ -29,6 +29,7 @@ from gluonmap.worker.track import Finish, Heat, Leg, Track
 ROUNDS = 15
 FINALISTS = 6
 CONFIDENCE = 0.95
+COMPILE_DEADLINE_S = 120.0
 ONE_FOR_ALL = "one for all"
 
 
@@ -87,6 +88,8 @@ def line_up(
         rounds=rounds,
         finalists=FINALISTS,
         jobs=jobs,
+        deadline_s=COMPILE_DEADLINE_S,
+        order=_longest_first([*programs, programs[0]]),
         cache=cache or os.environ.get("TRITON_CACHE_DIR") or str(Path.home() / ".triton" / "cache"),
         plain=plain,
     )
@@ -100,6 +103,12 @@ def _racing(space: SpaceMap, limit: int | None) -> list[Verified]:
     known = {repr({**space.baseline, **program.config}): program for program in space.joint.programs}
     base = known.get(repr(space.baseline)) or Verified({}, space.digest, space.resources or Resources(0, 0))
     return [base, *(known[key] for key in kept if key in known and known[key] is not base)]
+
+
+def _longest_first(programs: Sequence[Verified]) -> tuple[int, ...]:
+    """The order of their compiles: those whose registers spill take longest, then those with most code."""
+    used = [program.resources for program in programs]
+    return tuple(sorted(range(len(used)), key=lambda n: (-(used[n].spills or 0), -(used[n].code_bytes or 0), n)))
 
 
 def _demand_specialisation(space: SpaceMap, description: Description) -> None:

@@ -84,7 +84,8 @@ def line(registers: Sequence[int], twins: Sequence[int], heats: int = 1) -> Line
             Heat(f"M={m}", {"M": m}, tuple(Candidate("gfx950", {}, c) for c in configs)) for m in (16, 4096)[:heats]
         ),
         hosts=({},) * len(configs), twins=tuple(twins),
-        rounds=15, finalists=6, jobs=2, cache="/cache",
+        rounds=15, finalists=6, jobs=2, deadline_s=9.0,
+        order=tuple(range(len(configs))), cache="/cache",
     )  # fmt: skip
     return Line(space, track, configs, programs, "the baseline twice")
 

@@ -15,6 +15,11 @@ from gluonmap.model import Config, Effect, KnobKind, Outcome, Resources
 from gluonmap.programs import reduced_space_of
 from gluonmap.space import SpaceMap
 from gluonmap.spread import spread
+from gluonmap.targets import LAUNCH_OPTIONS
+
+HOPELESS_SPILLS = 255
+"""Registers of a thread on NVIDIA's targets. A compile that spills more takes long as well: 20 s where others took 0.4
+(256×512 tile on 4 warps, sm_90, Triton 3.6.0)."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +88,11 @@ def verified(space: SpaceMap) -> list[Entry]:
 def dropped(space: SpaceMap) -> list[tuple[Config, str]]:
     """The verified configurations that their resources condemn, each with the reason.
 
-    Not one work-group fits; or registers spill, while another choice of compiler options for the same constexpr
-    parameters and host knobs spills none.
+    Not one work-group fits; or registers spill, while another choice of compiler options (the number of warps among
+    them) for the same tile and host knobs spills none; or more spill than a thread has, while others spill none.
     """
     entries = verified(space)
-    options = [name for name, knob in space.knobs.items() if knob.kind is KnobKind.OPTION]
+    options = [n for n, knob in space.knobs.items() if knob.kind is KnobKind.OPTION or n in LAUNCH_OPTIONS]
     sound: dict[str, Config] = {}
     for entry in entries:
         if entry.resources and entry.resources.spills == 0 and entry.resources.occupancy != 0:
@@ -100,6 +105,8 @@ def dropped(space: SpaceMap) -> list[tuple[Config, str]]:
         elif used and used.spills and twin:
             moved = ", ".join(f"{n}={twin[n]}" for n in options if repr(twin[n]) != repr(entry.config[n]))
             found.append((entry.config, f"{used.spills} registers spill, and none with {moved}"))
+        elif used and sound and (used.spills or 0) > HOPELESS_SPILLS:
+            found.append((entry.config, f"{used.spills} registers spill, more than a thread has"))
     return found
 
 

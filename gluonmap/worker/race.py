@@ -11,6 +11,7 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.connection
 import os
+import signal
 import statistics
 import sys
 import time
@@ -55,20 +56,29 @@ class Race:
         self._compile(runners[0])
         self.kernel.jit.device_caches.clear()
         context = multiprocessing.get_context("fork")  # nothing here has touched the device
-        running: dict[int, Any] = {}
-        waiting = list(enumerate(runners))[1:]
+        running: dict[int, tuple[Any, float]] = {}
+        waiting = [number for number in self.track.order if number]
         while waiting or running:
             while waiting and len(running) < self.track.jobs:
-                number, candidate = waiting.pop(0)
-                running[number] = context.Process(target=self._compile, args=(candidate,))
-                running[number].start()
-            multiprocessing.connection.wait([p.sentinel for p in running.values()])
-            for number in [n for n, p in running.items() if not p.is_alive()]:
-                process = running.pop(number)
-                process.join()
-                if process.exitcode:
-                    self.failures[number] = f"its compile ended with status {process.exitcode}"
+                number = waiting.pop(0)
+                process = context.Process(target=self._compile_apart, args=(runners[number],))
+                process.start()
+                running[number] = process, time.monotonic() + self.track.deadline_s
+            multiprocessing.connection.wait([p.sentinel for p, _ in running.values()], timeout=1.0)
+            for number, (process, deadline) in list(running.items()):
+                if process.is_alive() and time.monotonic() > deadline:
+                    _kill(process)
+                    self.failures[number] = f"its compile did not end within {self.track.deadline_s:.0f} s"
+                if not process.is_alive():
+                    process.join()
+                    del running[number]
+                    if process.exitcode:
+                        self.failures.setdefault(number, f"its compile ended with status {process.exitcode}")
         return time.perf_counter() - started
+
+    def _compile_apart(self, candidate: Candidate) -> None:
+        os.setsid()  # so that an assembler that it started ends with it
+        self._compile(candidate)
 
     def _compile(self, candidate: Candidate) -> None:
         positional, keywords = compile.bind(self.kernel, candidate, self.target)
@@ -144,6 +154,14 @@ class Race:
     def _launch(self, heat: Heat, number: int) -> Callable[[], None]:
         keywords, grid = self.keywords(heat, number), heat.runners[number].grid or (1,)
         return lambda: self.device.launch(self.kernel.jit, (), keywords, grid)
+
+
+def _kill(process: Any) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:  # it has not made its session yet
+        process.kill()
+    process.join()
 
 
 class _Judge:

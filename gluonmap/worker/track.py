@@ -35,6 +35,10 @@ class Track(msgspec.Struct, frozen=True):
     """At most so many of each heat go on to the rounds, besides the baseline and its twins."""
     jobs: int
     """Compiles at once, before the device is touched."""
+    deadline_s: float
+    """Of each compile; what takes longer does not race."""
+    order: tuple[int, ...]
+    """Runners in the order of their compiles: what takes long begins first."""
     cache: str
     """Folder of Triton's cache: what the race compiles is found there by the user's own program."""
     plain: bool = False
