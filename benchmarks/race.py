@@ -180,7 +180,7 @@ def part_dies(setting: Setting) -> dict[str, Any]:
     found = []
     for kernel, path in (("as it is", KERNEL), ("without its static_assert", bare)):
         with _cold() as cache:
-            done, seconds = _child("plain", shuffled, setting.shape, cache, timeout=60, kernel=path)
+            done, seconds = _child("plain", shuffled, setting.shape, cache, timeout=30, kernel=path)
         reached = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
         last = [line for line in done.stderr.strip().splitlines() if not line.startswith(("{", " "))][-1:]
         found.append(
@@ -215,7 +215,7 @@ def part_cold(setting: Setting) -> dict[str, Any]:
 
 
 def part_sweep(setting: Setting) -> dict[str, Any]:
-    """Every feasible configuration that compiles in time, timed in other processes; the best beside the race's winner."""
+    """Every feasible configuration that compiles in time, timed apart; then the best beside the race's winner."""
     feasible = [{**setting.space.baseline, **config} for config in reduced_space_of(setting.space).listed()]
     line = races.line_up(setting.space, PROBE, {"": setting.sizes}, jobs=CORES)
     whole = _with(line, feasible, setting)
@@ -519,9 +519,11 @@ def _best(part: dict[str, Any], spilled: int) -> float:
 
 def table_repeat(part: dict[str, Any]) -> list[str]:
     found = part["races"]
+    leading = collections.Counter(_named(config) for item in found for config in item["leaders"])
+    steady, led = leading.most_common(1)[0]
     winners = collections.Counter(_named(item["winner"]) for item in found)
-    modal, count = winners.most_common(1)[0]
-    tied = sum(any(_named(c) == modal for c in item["leaders"]) for item in found)
+    pairs = [(one, other) for one in found for other in found if one is not other]
+    agreed = sum(one["winner"] in other["leaders"] for one, other in pairs) / len(pairs)
     chosen = collections.Counter(_named(item["autotuner"]) for item in found)
     twins = collections.Counter(item["twin"] for item in found)
     least = [item["raced_us"]["least"] for item in found]
@@ -529,8 +531,9 @@ def table_repeat(part: dict[str, Any]) -> list[str]:
     rows = [
         ("races", str(len(found))),
         ("different choices of the autotuner alone", f"{len(chosen)}; the most frequent {often} times"),
-        ("different winners of the finals", f"{len(winners)}; the most frequent {count} times: {modal}"),
-        ("races in which that one won or was declared a tie", f"{tied} of {len(found)}"),
+        (f"won, or was declared a tie with the winner: {steady}", f"{led} of {len(found)} races"),
+        ("different winners after ties were broken", "; ".join(f"{n} × {c}" for c, n in winners.most_common())),
+        ("the winner of one race leads in another", f"{agreed:.0%} of pairs of races"),
         ("noise, least to most", f"{min(i['floor'] for i in found):.2%} to {max(i['floor'] for i in found):.2%}"),
         ("a second twin of the baseline, judged against the noise of the first",
          ", ".join(f"{n} × {s}" for s, n in sorted(twins.items()))),

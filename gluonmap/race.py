@@ -26,7 +26,7 @@ from gluonmap.space import SpaceMap
 from gluonmap.worker.protocol import KernelFile
 from gluonmap.worker.track import Finish, Heat, Leg, Track
 
-ROUNDS = 15
+ROUNDS = 40
 FINALISTS = 6
 CONFIDENCE = 0.95
 COMPILE_DEADLINE_S = 120.0

@@ -12,11 +12,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from conftest import REPOSITORY
 from msgspec.structs import replace
 
 import gluonmap
 from gluonmap import codec
 from gluonmap.errors import GluonmapError, UnknownKnob, UsageError
+from gluonmap.export import python
 from gluonmap.handoff import autotune, configs, dropped, early_config_prune, launches
 from gluonmap.handoff.spelled import object_of
 from gluonmap.joint import Certificate, Constraint, Inertness, Joint, Sizes, Standing, Tried, ValueClasses, Verified
@@ -577,3 +579,31 @@ def test_load_reads_a_map(tmp_path: Path) -> None:
     codec.write(tmp_path / "m.json", codec.dumps(joint_map(*PROGRAMS)))
     assert gluonmap.load(str(tmp_path / "m.json")) == joint_map(*PROGRAMS)
     assert configs(gluonmap.load(tmp_path / "m.json"), 1)[0].kwargs["BLOCK"] == 128
+
+
+def test_descriptors_get_the_block_of_each_configuration() -> None:
+    space = codec.read_map(REPOSITORY / "reports/hopper/gemm_fp16.sm_90.json")
+    config = next(c for c in space.configs() if c.kwargs["BLOCK_N"] == 64)
+    call: dict[str, Any] = {"a_desc": SimpleNamespace(), "b_desc": SimpleNamespace()}
+    config.pre_hook({**call, **config.all_kwargs()})
+    assert call["a_desc"].block_shape == [config.kwargs["BLOCK_M"], config.kwargs["BLOCK_K"]]
+    assert call["b_desc"].block_shape == [64, config.kwargs["BLOCK_K"]]
+    assert call["a_desc"].layout.element_bitwidth == 16
+    assert call["b_desc"].layout.swizzle_byte_width == min(128, 2 * config.kwargs["BLOCK_K"])
+    assert space.configs() == space.configs()
+
+
+def test_an_exported_module_sets_the_same_blocks() -> None:
+    space = codec.read_map(REPOSITORY / "reports/hopper/gemm_fp16.sm_90.json")
+    names: dict[str, Any] = {}
+    exec(python.render(space, 12), names)
+    ours = space.configs(12)
+    assert len(names["CONFIGS"]) == len(ours) == 12
+    for theirs, mine in zip(names["CONFIGS"], ours, strict=True):
+        calls = []
+        for config in (theirs, mine):
+            call: dict[str, Any] = {"a_desc": SimpleNamespace(), "b_desc": SimpleNamespace()}
+            config.pre_hook(call)
+            calls.append({name: vars(value) for name, value in call.items()})
+        assert calls[0] == calls[1]
+        assert theirs.all_kwargs() == mine.all_kwargs()

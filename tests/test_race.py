@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
+import shutil
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
+from click.testing import CliRunner
+from conftest import REPOSITORY
 from mapped import joint_map
 
+from gluonmap import codec, installation
+from gluonmap.cli import cli
 from gluonmap.errors import UsageError
 from gluonmap.export import dispatch
 from gluonmap.joint import Verified
@@ -190,3 +199,121 @@ def test_sizes_that_differ_in_no_number_have_no_dispatcher() -> None:
     told = split(line([1] * 5, [4], heats=1), finish(leg({**EVEN, 1: 0.5}, 1)))
     with pytest.raises(UsageError, match="differ in no number"):
         dispatch.render(joint_map(), told)
+
+
+class Double:
+    """Stands in for the process on the device: what it was given, and times by runner."""
+
+    def __init__(self, *factors: dict[int, float]) -> None:
+        self.factors = factors
+        self.lines: list[Line] = []
+
+    def __call__(self, line: Line) -> Finish:
+        self.lines.append(line)
+        twin = dict.fromkeys(line.track.twins, 1.0)
+        legs = []
+        for heat, factors in zip(line.track.heats, self.factors, strict=True):
+            one = leg({0: 1.0, **factors, **twin}, next(iter(factors)), seed=len(legs))
+            legs.append(msgspec.structs.replace(one, raced_us=(100.0,) * len(heat.runners)))
+        return finish(*legs)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the Hopper GEMM, its probe file and its map."""
+    for name in ("kernels/hopper/gemm_fp16.py", "probes/hopper/gemm_fp16.py", "reports/hopper/gemm_fp16.sm_90.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, tmp_path / name)
+    space = codec.read_map(tmp_path / MAP)
+    here = installation.triton_version(installation.triton_folder())
+    (tmp_path / MAP).write_bytes(codec.dumps(msgspec.structs.replace(space, triton=here)))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+MAP = "reports/hopper/gemm_fp16.sm_90.json"
+
+
+def test_a_race_of_regimes_writes_records_penalties_and_a_dispatcher(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = Double({1: 0.5, 2: 0.9}, {1: 2.0, 2: 0.5})
+    monkeypatch.setattr("gluonmap.race.run", double)
+    done = CliRunner().invoke(cli, ["race", MAP, "--regimes", "prefill,decode", "--limit", "8"])
+    assert done.exit_code == 0, done.output
+    (raced,) = double.lines
+    assert [heat.shape["M"] for heat in raced.track.heats] == [4096, 16]
+    assert raced.track.heats[1].runners[0].grid == (1 * 16, 1, 1)
+    assert [len(heat.runners) for heat in raced.track.heats] == [9, 9]
+    assert "split: the best single configuration costs prefill" in done.output
+    assert re.search(r"^prefill +4\.\d\d× \(", done.output, re.MULTILINE)
+    names = sorted(path.name for path in (folder / "reports/hopper").iterdir())
+    assert names == [
+        "gemm_fp16.sm_90.M16-N4096-K4096.race.json",
+        "gemm_fp16.sm_90.M4096-N4096-K4096.race.json",
+        "gemm_fp16.sm_90.json",
+        "gemm_fp16.sm_90.prefill-decode.split.json",
+        "gemm_fp16_sm_90_dispatch.py",
+    ]
+    module: dict[str, Any] = {}
+    exec((folder / "reports/hopper/gemm_fp16_sm_90_dispatch.py").read_text(), module)
+    assert module["configuration"](M=32) == raced.configs[2]
+    assert module["configuration"](M=2048) == raced.configs[1]
+
+
+def test_the_key_is_measured_at_values_of_one_argument(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gluonmap.race.run", Double({1: 0.5, 2: 0.6}, {1: 1.9, 2: 0.5}))
+    command = ["key", "kernels/hopper/gemm_fp16.py", "--map", MAP, "--measure", "M=16,4096"]
+    done = CliRunner().invoke(cli, command)
+    assert done.exit_code == 0, done.output
+    assert "M=4096 served the winner of M=16: 3.8" in done.output
+    assert "M=16 served the winner of M=4096: 1.2" in done.output
+    assert "M: belongs into the key" in done.output
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["race", MAP, "--regimes", "chat"], "has no regime 'chat'"),
+        (["race", MAP, "--regimes", "prefill,ragged"], "compiler makes other programs than the map's"),
+        (["race", MAP, "--shape", "M=17"], "M is i32, in the map i32:16"),
+        (["key", "kernels/hopper/gemm_fp16.py", "--map", MAP, "--measure", "Q=1,2"], "no argument 'Q'"),
+        (["key", "kernels/hopper/gemm_fp16.py", "--map", MAP, "--measure", "M=16"], "compares two values"),
+    ],
+)
+def test_a_race_that_cannot_be_says_why(folder: Path, command: list[str], said: str) -> None:
+    done = CliRunner().invoke(cli, command)
+    assert done.exit_code == 2, done.output
+    assert said in done.output
+
+
+def test_a_map_of_another_triton_is_not_raced(folder: Path) -> None:
+    space = codec.read_map(folder / MAP)
+    (folder / MAP).write_bytes(codec.dumps(msgspec.structs.replace(space, triton="3.1.0")))
+    done = CliRunner().invoke(cli, ["race", MAP])
+    assert done.exit_code == 2
+    assert "gluonmap race kernels/hopper/gemm_fp16.py maps it here first" in done.output
+
+
+def test_a_kernel_is_raced_only_where_a_device_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gluonmap.campaign.Campaign.find_device", lambda self: ("", ""))
+    done = CliRunner().invoke(cli, ["race", "kernels/hopper/gemm_fp16.py"])
+    assert done.exit_code == 2
+    assert "a race needs a GPU" in done.output
+
+
+def test_winners_of_races_are_exported_by_size(tmp_path: Path) -> None:
+    space = joint_map()
+    (tmp_path / "map.json").write_bytes(codec.dumps(space))
+    for size, number in ((16, 1), (4096, 2)):
+        record = only(line([1] * 5, [4]), leg({**EVEN, number: 0.5}, number))
+        config = {**space.baseline, "M": 64 * number}
+        stored = msgspec.structs.replace(record, shape={"M": size}, winner=config)
+        (tmp_path / f"{size}.race.json").write_bytes(codec.dumps(stored))
+    races = [text for size in (16, 4096) for text in ("--race", str(tmp_path / f"{size}.race.json"))]
+    done = CliRunner().invoke(cli, ["export", str(tmp_path / "map.json"), "--format", "aiter", *races])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert {name: entry["M"] for name, entry in told.items()} == {"M_LEQ_16": 64, "any": 128}
+    done = CliRunner().invoke(cli, ["export", str(tmp_path / "map.json"), "--format", "python", *races])
+    assert done.exit_code == 2

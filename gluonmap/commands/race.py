@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--kernel", default="", metavar="NAME", help="Function to race, where the file holds several.")
 @click.option("--probe-file", type=click.Path(path_type=Path), help="Where `inputs` is; by default as for probe.")
 @click.option(
-    "--rounds", type=click.IntRange(6, 1000), default=15, show_default=True, help="Of the finals, interleaved."
+    "--rounds", type=click.IntRange(6, 1000), default=40, show_default=True, help="Of the finals, interleaved."
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Race no more than so many programs.")
 @click.option("--plain", is_flag=True, help="Let Triton time each configuration in its own way.")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
+from gluonmap import targets
 from gluonmap.errors import UsageError
 from gluonmap.export.heading import UNTIMED, check_names, heading, is_spelled, launch_defaults, literal, one_line
+from gluonmap.handoff.descriptors import Block, blocks_of
 from gluonmap.handoff.launches import launches
 from gluonmap.handoff.spelled import PREFIX
 from gluonmap.model import Config, Value
 from gluonmap.space import SpaceMap
 from gluonmap.targets import LAUNCH_OPTIONS
+from gluonmap.worker.arguments import element_name
 
 _KNOWN = ("triton", "tl", "gl", "float")
 _PARTS = (ast.Name, ast.Attribute, ast.List, ast.Tuple, ast.Call, ast.Constant, ast.UnaryOp, ast.USub, ast.UAdd)
@@ -29,15 +33,51 @@ def render(space: SpaceMap, limit: int | None = None) -> str:
     if any(is_spelled(value) for launch in found for value in launch.values()):
         imports += ["from triton import language as tl  # noqa: F401"]
         imports += ["from triton.experimental.gluon import language as gl  # noqa: F401"]
-    lines = [*(f"# {line}" for line in told), "", *imports, "", "CONFIGS = ["]
-    lines += [f"    {_config(launch, defaults)}," for launch in found]
+    blocks = [blocks_of(space, launch) for launch in found]
+    setter = _setter(space, blocks[0]) if blocks[0] else []
+    if setter and len(imports) == 1:
+        imports += ["from triton.experimental.gluon import language as gl"]
+    lines = [*(f"# {line}" for line in told), "", *imports, *setter, "", "CONFIGS = ["]
+    lines += [f"    {_config(launch, defaults, mine)}," for launch, mine in zip(found, blocks, strict=True)]
     return "\n".join([*lines, "]"]) + "\n"
 
 
-def _config(launch: Config, defaults: dict[str, object]) -> str:
+def _setter(space: SpaceMap, blocks: Sequence[Block]) -> list[str]:
+    """A function that makes the `pre_hook` of a configuration.
+
+    Raises:
+        UsageError: descriptors of a target whose layouts this module cannot write down.
+    """
+    if targets.find(space.target).backend != "cuda":
+        raise UsageError(
+            f"the descriptors of {space.kernel!r} need a hook that a module of its own cannot make for {space.target}; "
+            "SpaceMap.configs makes it."
+        )
+    types = ", ".join(f"{block.name!r}: gl.{element_name(block.dtype)}" for block in blocks)
+    return [
+        "",
+        f"DTYPES = {{{types}}}",
+        "",
+        "",
+        "def blocks(**shapes):",
+        '    """A pre_hook: the descriptors get the blocks of the configuration."""',
+        "",
+        "    def hook(call):",
+        "        for name, shape in shapes.items():",
+        "            call[name].block_shape = list(shape)",
+        "            call[name].layout = gl.NVMMASharedLayout.get_default_for(list(shape), DTYPES[name])",
+        "",
+        "    return hook",
+        "",
+    ]
+
+
+def _config(launch: Config, defaults: dict[str, object], blocks: Sequence[Block]) -> str:
     own = ", ".join(f"{name!r}: {_value(value)}" for name, value in launch.items() if name not in LAUNCH_OPTIONS)
     options = {name: launch.get(name, defaults.get(name)) for name in LAUNCH_OPTIONS}
     given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
+    if blocks:
+        given += f", pre_hook=blocks({', '.join(f'{block.name}={list(block.shape)}' for block in blocks)})"
     return f"triton.Config({{{own}}}, {given})"
 
 

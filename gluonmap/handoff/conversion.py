@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gluonmap import targets
 from gluonmap.errors import GluonmapError
+from gluonmap.handoff.descriptors import SetBlocks, hook_of
 from gluonmap.handoff.launches import launches, probe_command
 from gluonmap.handoff.spelled import object_of
 from gluonmap.model import Config
@@ -26,7 +27,8 @@ def configs(
 
     What is in each, and what a `limit` keeps, is said at `launches`. num_warps, num_stages, num_ctas and maxnreg are
     always set: where the map does not turn them, to what its candidates were compiled with, since the defaults of
-    `triton.Config` are not the compiler's. `names`: globals of the kernel's module, for values that a map spells as
+    `triton.Config` are not the compiler's. Descriptors that host code makes get the block of each configuration by its
+    `pre_hook`. `names`: globals of the kernel's module, for values that a map spells as
     Python text.
 
     Raises:
@@ -35,7 +37,7 @@ def configs(
     """
     warn_of_another_triton(space)
     defaults = default_options(space.target)
-    return [_config(launch, defaults, names or {}) for launch in launches(space, limit)]
+    return [_config(launch, defaults, names or {}, hook_of(space, launch)) for launch in launches(space, limit)]
 
 
 def default_options(target: str) -> dict[str, Any]:
@@ -59,13 +61,15 @@ def warn_of_another_triton(space: SpaceMap) -> None:
         )
 
 
-def _config(launch: Config, defaults: Mapping[str, Any], names: Mapping[str, Any]) -> triton.Config:
+def _config(
+    launch: Config, defaults: Mapping[str, Any], names: Mapping[str, Any], hook: SetBlocks | None
+) -> triton.Config:
     import triton
 
     # Keyword arguments in signature order: triton.Config compares them in order (triton/runtime/autotuner.py, 3.9.0).
     own = {name: object_of(value, names) for name, value in launch.items() if name not in LAUNCH_OPTIONS}
     options = {name: launch.get(name, defaults.get(name)) for name in LAUNCH_OPTIONS}
-    config = triton.Config(own, **options)
+    config = triton.Config(own, **options, pre_hook=hook)
     wanted = own | {name: value for name, value in options.items() if value is not None}
     if config.all_kwargs() != wanted:
         raise GluonmapError(

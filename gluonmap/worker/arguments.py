@@ -92,18 +92,26 @@ def _descriptor(dtype: str, block: list[int], backend: str) -> Any:
 
 def descriptor(base: Any, shape: list[int], strides: list[int], dtype: str, block: list[int], backend: str) -> Any:
     """A host tensor descriptor over a tensor, in the default layout for its block."""
-    from triton.experimental.gluon import language as gl
-
     if backend == "hip":
         try:
             from triton.experimental.gluon.amd.cdna5 import TensorDescriptor
         except ImportError:
             from triton.experimental.gluon.amd.gfx1250 import TensorDescriptor
-        layout = gl.PaddedSharedLayout.with_identity_for([[block[-1], 8]], block, [1, 0])
     else:
         from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+    return TensorDescriptor(base, shape, strides, block, default_layout(dtype, block, backend))
 
-        names = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "u8": "uint8", "i8": "int8"}
-        element = getattr(gl, names.get(dtype, dtype).replace("fp8e4nv", "float8e4nv").replace("fp8e5", "float8e5"))
-        layout = gl.NVMMASharedLayout.get_default_for(block, element)
-    return TensorDescriptor(base, shape, strides, block, layout)
+
+def default_layout(dtype: str, block: list[int], backend: str) -> Any:
+    """The layout in shared memory that a descriptor's block gets where nobody names one."""
+    from triton.experimental.gluon import language as gl
+
+    if backend == "hip":
+        return gl.PaddedSharedLayout.with_identity_for([[block[-1], 8]], block, [1, 0])
+    return gl.NVMMASharedLayout.get_default_for(block, getattr(gl, element_name(dtype)))
+
+
+def element_name(dtype: str) -> str:
+    """Gluon's name of a type that a descriptor's text names: "float16" for "fp16"."""
+    names = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "u8": "uint8", "i8": "int8"}
+    return names.get(dtype, dtype).replace("fp8e4nv", "float8e4nv").replace("fp8e5", "float8e5")
