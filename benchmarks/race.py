@@ -6,7 +6,8 @@
 Parts, each of which leaves FOLDER/PART.json: `dies` (the nominal space given to plain triton.autotune), `cold` (from
 empty caches to tuned, against plain triton.autotune over the same list), `sweep` (every feasible configuration timed,
 then the best of them beside the race's winner), `repeat` (the same race many times), `torch` (against torch's matmul,
-and numbers at sizes that no tile divides). Needs a GPU of capability 9.0 and a map that this Triton made.
+and numbers at sizes that no tile divides). `write` makes the table of them, and of what `gluonmap race --regimes` left
+as *.split.json in FOLDER. Needs a GPU of capability 9.0 and a map that this Triton made.
 """
 
 from __future__ import annotations
@@ -422,7 +423,7 @@ def _child(
 
 def written(folder: Path) -> str:
     """The parts that are in a folder, as Markdown."""
-    parts = {path.stem: json.loads(path.read_bytes()) for path in sorted(folder.glob("*.json"))}
+    parts = {path.stem: json.loads(path.read_bytes()) for path in sorted(folder.glob("*.json")) if path.stem in PARTS}
     machine = next(iter(parts.values()))["machine"]
     lines = [
         "# Races",
@@ -434,6 +435,8 @@ def written(folder: Path) -> str:
     for name in ("dies", "cold", "sweep", "repeat", "torch"):
         if name in parts:
             lines += ["", *TABLES[name](parts[name])]
+    for path in sorted(folder.glob("*.split.json")):
+        lines += ["", *table_split(json.loads(path.read_bytes()))]
     return "\n".join(lines) + "\n"
 
 
@@ -554,6 +557,24 @@ def table_torch(part: dict[str, Any]) -> list[str]:
     rows += [("×".join(map(str, shape)) + ", relative error", f"{error:.1e}") for shape, error in odd.items()]
     rows += [(f"winner at {name}³", _named(config)) for name, config in part["winners"].items()]
     return ["## Against torch", "", *_table(rows)]
+
+
+def table_split(split: dict[str, Any]) -> list[str]:
+    """Of what `gluonmap race --regimes` stored."""
+    names = list(split["shapes"])
+    rows: dict[str, dict[str, str]] = {}
+    for item in split["penalties"]:
+        ratio = item["comparison"]["ratio"]
+        told = f"{ratio['ratio']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})"
+        rows.setdefault(item["served"], {})[item["at"]] = "1" if item["served"] == item["at"] else told
+    lines = ["## Regimes: times with another one's winner, of the own winner's", "", f"{split['verdict']}.", ""]
+    lines += ["| winner of | " + " | ".join(f"at {name}" for name in names) + " |", "| --- |" + " --- |" * len(names)]
+    lines += [f"| {name} | " + " | ".join(costs[at] for at in names) + " |" for name, costs in rows.items()]
+    sizes = (
+        f"{name} is {_named(shape)}, served by {_named(split['serves'][name])}"
+        for name, shape in split["shapes"].items()
+    )
+    return [*lines, "", f"{'; '.join(sizes)}. One for all: {_named(split['one_for_all'])}."]
 
 
 TABLES = {"dies": table_dies, "cold": table_cold, "sweep": table_sweep, "repeat": table_repeat, "torch": table_torch}
