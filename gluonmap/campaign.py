@@ -259,7 +259,7 @@ class Campaign:
             space = screen.fold(
                 description,
                 inspection,
-                self._identity_of(inspection, target, probe.path),
+                self._identity_of(head, target, probe.path),
                 answers,
                 {k: same for k in compiled if (same := record.stability(head.stamp, k)) is not None},
                 screen.current_lines(inspection, self._paths(inspection, head.folder)),
@@ -542,13 +542,15 @@ class Campaign:
         name = below.name if inspection.entries == (inspection.kernel,) else f"{below.name}.{inspection.kernel}"
         return self.settings.root / "reports" / below.with_name(f"{name}.{target.name}.json")
 
-    def _identity_of(self, inspection: Inspection, target: targets.Target, probe_file: str) -> screen.Identity:
+    def _identity_of(self, head: Head, target: targets.Target, probe_file: str) -> screen.Identity:
+        inspection = head.inspection
         return screen.Identity(
             file=_shown(self.path),
             triton=self.triton,
             stubs=self.settings.stubs,
             map_path=_shown(self.map_path(target, inspection)),
             probe_file=_shown(Path(probe_file)) if probe_file else "",
+            source={file.path: file.ast for file in _named(inspection.files, Path(head.folder))},
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -56,6 +56,8 @@ class Identity:
     """Where the map is stored, for the commands that repeat a candidate."""
     probe_file: str = ""
     """As the user would name it."""
+    source: dict[str, str] = field(default_factory=dict)
+    """As in the map."""
 
 
 def singles(description: Description) -> dict[tuple[str, int], Candidate]:
@@ -127,6 +129,7 @@ class _Fold:
             specialisation=description.specialisation(),
             baseline=description.baseline,
             knobs=knobs,
+            source=self.identity.source,
             recipe=Recipe(
                 description.args,
                 description.fixed,

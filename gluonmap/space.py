@@ -105,6 +105,8 @@ class SpaceMap(msgspec.Struct, frozen=True, kw_only=True):
     """What the compiler knows of each run-time argument."""
     baseline: Config
     knobs: dict[str, KnobMap]
+    source: dict[str, str] = {}
+    """Files that the kernel's import read, by name beside it -> hash of the syntax tree. Empty: not recorded."""
     recipe: Recipe = Recipe()
     """How to make any candidate of this map again."""
     schema: str = MAP_SCHEMA

@@ -33,13 +33,14 @@ def render(space: SpaceMap, console: Console) -> None:
         _print(space, console)
     plain = "".join(line.rstrip() + "\n" for line in captured.get().split("\n")[:-1])
     if console.options.ascii_only:
-        plain = plain.translate(_ASCII).encode("ascii", "backslashreplace").decode()
+        plain = as_ascii(plain)
     console.out(plain, end="", highlight=False)
 
 
 _ASCII = str.maketrans(
     {
         "→": "->",
+        "≤": "<=",
         "✓": "+",
         "⊘": "x",
         "✗": "X",
@@ -54,6 +55,11 @@ _ASCII = str.maketrans(
     }
     | {"⌂": "h", "≡": "=", "×": "x", "…": "..."}
 )
+
+
+def as_ascii(text: str) -> str:
+    """Return `text` for a terminal that shows nothing else: marks by letters of their own."""
+    return text.translate(_ASCII).encode("ascii", "backslashreplace").decode()
 
 
 def _print(space: SpaceMap, console: Console) -> None:

@@ -399,24 +399,36 @@ class Figure:
     """Costs speed for sure: something is spilled."""
 
 
+_RESOURCES: dict[str, tuple[str, str, str, str, bool]] = {
+    "vgpr": ("VGPR", "registers", "", "", False),
+    "vgpr_allocated": ("VGPR reserved", "VGPR reserved", "", "", False),
+    "agpr": ("AGPR", "AGPR", "", "", False),
+    "sgpr": ("SGPR", "SGPR", "", "", False),
+    "spills": ("spills", "spills", "", " B", True),
+    "sgpr_spills": ("SGPR spills", "SGPR spills", "", "", True),
+    "scratch_bytes": ("scratch", "scratch", " B", " B", True),
+    "shared_bytes": ("LDS", "shared", " B", " B", False),
+    "tensor_columns": ("tensor columns", "tensor columns", "", "", False),
+    "occupancy": ("waves/SIMD", "waves/SIMD", "", "", False),
+    "threads": ("threads", "threads", "", "", False),
+    "code_bytes": ("code", "code", " B", " B", False),
+}
+"""Field of `Resources` -> its name and its unit for AMD and for NVIDIA, and whether any of it costs speed for sure."""
+
+RESOURCE_FIELDS = tuple(_RESOURCES)
+"""In the order of the reports."""
+
+
+def resource(target_name: str, field: str) -> tuple[str, str]:
+    """Return the name and the unit of a field of `Resources`, in the words of the target's maker."""
+    amd, nvidia, amd_unit, nvidia_unit, _ = _RESOURCES[field]
+    return (amd, amd_unit) if target_name.startswith("gfx") else (nvidia, nvidia_unit)
+
+
 def figures(target_name: str, found: Resources) -> list[Figure]:
     """Return the resources that the back end told, in a fixed order, in the words of the target's maker."""
-    amd = target_name.startswith("gfx")
-    rows: list[tuple[str, int | None, str, bool]] = [
-        ("VGPR" if amd else "registers", found.vgpr, "", False),
-        ("VGPR reserved", found.vgpr_allocated, "", False),
-        ("AGPR", found.agpr, "", False),
-        ("SGPR", found.sgpr, "", False),
-        ("spills", found.spills, "" if amd else " B", True),
-        ("SGPR spills", found.sgpr_spills, "", True),
-        ("scratch", found.scratch_bytes, " B", True),
-        ("LDS" if amd else "shared", found.shared_bytes, " B", False),
-        ("tensor columns", found.tensor_columns, "", False),
-        ("waves/SIMD", found.occupancy, "", False),
-        ("threads", found.threads, "", False),
-        ("code", found.code_bytes, " B", False),
-    ]
-    return [Figure(h, f"{n:,}{unit}", alarm and n > 0) for h, n, unit, alarm in rows if n is not None]
+    rows = [(*resource(target_name, field), getattr(found, field), _RESOURCES[field][-1]) for field in _RESOURCES]
+    return [Figure(h, f"{n:,}{unit}", alarm and n > 0) for h, unit, n, alarm in rows if n is not None]
 
 
 # --- why values fail -------------------------------------------------------------------------------------------------
