@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from gluonmap.isolate import Isolation
 from gluonmap.jointly import Effort
 from gluonmap.model import Stage
 from gluonmap.space import Measured, SpaceMap, ValueMap
+from gluonmap.worker import vendor
 
 PROBE = """
 KERNEL = "on_device"
@@ -278,3 +280,20 @@ def test_a_program_that_is_wrong_on_the_device_is_not_handed_over(bench: Bench) 
     assert {o.outcome for o in space.joint.refused} <= {"WRONG"}
     assert all(p.config["HOW"] != "wrong when ragged" for p in space.joint.programs)
     assert all(p.check is not None for p in space.joint.programs)
+
+
+class Seen(vendor.Nvidia):
+    """Two devices, of whatever machine."""
+
+    def count(self) -> int:
+        return 2
+
+
+def test_all_runs_of_a_user_have_one_lock_for_a_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    plain = Seen().lock_files()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # each candidate has one of its own
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert Seen().lock_files() == plain
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
+    assert Seen().lock_files() == plain[::-1]

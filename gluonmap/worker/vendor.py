@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,7 +66,7 @@ class Vendor:
         """
         seen = (part.strip() for part in os.environ.get(self.visible, "").split(","))
         names = [name for name in seen if name] or [str(index) for index in range(self.count())]
-        folder = os.path.join(tempfile.gettempdir(), f"gluonmap-devices-{os.getuid()}")
+        folder = f"/tmp/gluonmap-devices-{os.getuid()}"  # TMPDIR is another one in each candidate
         return [os.path.join(folder, f"{self.triton_name}-{name}.lock".replace(os.sep, "_")) for name in names][
             : self.count()
         ]
