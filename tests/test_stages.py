@@ -294,6 +294,7 @@ def test_all_runs_of_a_user_have_one_lock_for_a_device(monkeypatch: pytest.Monke
     plain = Seen().lock_files()
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # each candidate has one of its own
     monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "tempdir", None)
     assert Seen().lock_files() == plain
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
     assert Seen().lock_files() == plain[::-1]
