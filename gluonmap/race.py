@@ -217,7 +217,10 @@ def _standing(line: Line, leg: Leg) -> tuple[float, set[int], int]:
     floor = noise.floor_of([(rounds[0], rounds[n]) for n in track.twins if n in rounds], CONFIDENCE)
     racing = {str(n): times for n, times in rounds.items() if n not in track.twins}
     leading = {int(n) for n in noise.leaders(racing, floor, CONFIDENCE)}
-    return floor, leading, min(leading, key=lambda n: _preferred(line, n))
+    winning = {
+        n for n in leading if noise.compare(rounds[n], rounds[0], floor, CONFIDENCE).standing is Standing.WIN
+    }  # what is faster than the baseline comes before what only ties with that
+    return floor, leading, min(winning or leading, key=lambda n: _preferred(line, n))
 
 
 def split(line: Line, finish: Finish) -> Split:

@@ -138,6 +138,14 @@ def test_ties_go_to_the_fewest_registers_then_the_least_shared_memory() -> None:
     assert winners == {2}
 
 
+def test_what_wins_against_the_baseline_comes_before_what_ties_with_both() -> None:
+    times = {0: (100.0,) * 15, 4: (100.0,) * 15, 1: (99.0,) * 15, 2: (98.6, 100.4, 99.5) * 5}
+    record = only(line([9, 9, 1, 9, 9], [4]), Leg(1.0, (99.0,) * 5, 1, times, (None, None)))
+    assert [f.config["n"] for f in record.finalists if f.leads] == [1, 2]
+    assert record.winner["n"] == 1
+    assert record.verdict.startswith("win: 1.0 % faster")
+
+
 def test_the_autotuners_own_choice_is_kept_beside_the_verdict() -> None:
     record = only(line([100, 90, 80, 70, 100], twins=[4]), leg({0: 1.0, 1: 1.3, 4: 1.0}, winner=1))
     assert record.autotuner["n"] == 1
