@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from gluonmap.errors import StorageFault, UsageError
+from gluonmap.raced import RACE_SCHEMA, RaceRecord
 from gluonmap.space import MAP_SCHEMA, SpaceMap
 from gluonmap.terms import (
     AllOf,
@@ -83,6 +84,23 @@ def read_map(path: Path) -> SpaceMap:
     except (msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"{path} is no map: {error}. gluonmap probe KERNEL writes it anew.") from error
     return space
+
+
+def read_race(path: Path) -> RaceRecord:
+    """The record of a race stored in a file.
+
+    Raises:
+        UsageError: the file is not there, is no race, or is of another schema.
+    """
+    try:
+        record = msgspec.json.decode(path.read_bytes(), type=RaceRecord)
+    except OSError as error:
+        raise UsageError(f"cannot read the race {path}: {error.strerror}. gluonmap race MAP writes one.") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(f"{path} is no race: {error}. gluonmap race MAP writes it anew.") from error
+    if record.schema != RACE_SCHEMA:
+        raise UsageError(f"{path} has schema {record.schema!r}; this gluonmap reads {RACE_SCHEMA!r}.")
+    return record
 
 
 def _inconsistent(space: SpaceMap) -> str:
