@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gluonmap.joint import Joint
-from gluonmap.judge import Feasibility, Judge, complete, domains_of, feasibility
-from gluonmap.model import Config, Value
+from gluonmap.judge import Feasibility, Judge, complete, domains_of, is_evidence
+from gluonmap.model import Config, Outcome, Value
 from gluonmap.programs import reduced_space_of
 from gluonmap.reduce import Elimination, TooEntangled, relation_factor
 from gluonmap.relation import scope_of
@@ -31,7 +31,7 @@ class Cell(msgspec.Struct, frozen=True):
     share: float | None
     """Of all combinations of the other knobs' values: how many are feasible beside the pair, by the constraints."""
     passed: int
-    """Asked configurations with the pair, by how they ended; those without an answer count nowhere."""
+    """Asked configurations with the pair, by how they ended; an answer that is no evidence counts nowhere."""
     failed: int
 
 
@@ -68,9 +68,9 @@ class ProgramTable(msgspec.Struct, frozen=True):
 def feasible_pairs(space: SpaceMap) -> tuple[PairTable, ...]:
     """Return a table for each two knobs that constrain each other, the closest tied first.
 
-    Two knobs do where the feasible configurations are not spread over their pairs of values as over each knob by
-    itself. Without a joint part there are none. Where the constraints are too entangled to count, every two knobs of
-    one constraint are tabled, without shares.
+    Two knobs do where one constraint reads both, and the feasible configurations are not spread over their pairs of
+    values as over each knob by itself. Without a joint part there are none. Where the constraints are too entangled to
+    count, every two knobs of one constraint are tabled, without shares.
     """
     joint = space.joint
     if joint is None:
@@ -119,16 +119,17 @@ def _cells(
 ) -> tuple[tuple[Cell, ...], ...]:
     order = tuple(joint.domains)
     first, second = order.index(one), order.index(other)
-    asked: dict[tuple[str, str, Feasibility], int] = {}
+    asked: dict[tuple[str, str, bool], int] = {}
     for item in joint.tried:
-        key = (repr(item.values[first]), repr(item.values[second]), feasibility(item.outcome))
-        asked[key] = asked.get(key, 0) + 1
+        if is_evidence(item.outcome):
+            key = (repr(item.values[first]), repr(item.values[second]), item.outcome == Outcome.PASS)
+            asked[key] = asked.get(key, 0) + 1
     return tuple(
         tuple(
             Cell(
                 None if shares is None else round(float(shares[row, column]), 9),
-                asked.get((repr(down), repr(across), Feasibility.FEASIBLE), 0),
-                asked.get((repr(down), repr(across), Feasibility.INFEASIBLE), 0),
+                asked.get((repr(down), repr(across), True), 0),
+                asked.get((repr(down), repr(across), False), 0),
             )
             for column, across in enumerate(domains[other])
         )

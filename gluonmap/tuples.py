@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from gluonmap.joint import Constraint, Joint
-from gluonmap.judge import Feasibility, feasibility
+from gluonmap.judge import is_evidence
+from gluonmap.model import Outcome
 from gluonmap.relation import holds, scope_of
 
-MOST_TUPLES = 20_000
+MOST_TUPLES = 10_000
 """Tuples of a constraint's knobs that are walked."""
 
 
@@ -21,7 +24,7 @@ class Side(msgspec.Struct, frozen=True):
 
     possible: int
     tried: int
-    """In some configuration that was answered."""
+    """In some configuration whose answer is evidence: a deadline is none."""
     passed: int
     """In some configuration that passed."""
 
@@ -45,7 +48,7 @@ class Combinations(msgspec.Struct, frozen=True):
     possible: int
     """In the signature, feasible or not."""
     tried: int
-    """In some configuration that was answered, whatever came of it."""
+    """In some configuration whose answer is evidence, whatever came of it."""
 
 
 def sides(joint: Joint, constraint: Constraint) -> Sides | None:
@@ -62,10 +65,9 @@ def sides(joint: Joint, constraint: Constraint) -> Sides | None:
     passed: set[tuple[str, ...]] = set()
     for item in joint.tried:
         key = tuple(repr(item.values[place]) for place in places)
-        verdict = feasibility(item.outcome)
-        if verdict is not Feasibility.UNKNOWN:
+        if is_evidence(item.outcome):
             tried.add(key)
-        if verdict is Feasibility.FEASIBLE:
+        if item.outcome == Outcome.PASS:
             passed.add(key)
     found: dict[bool, list[tuple[str, ...]]] = {True: [], False: []}
     for values in itertools.product(*(joint.domains[name] for name in names)):
@@ -80,8 +82,12 @@ def sides(joint: Joint, constraint: Constraint) -> Sides | None:
 
 def combinations(joint: Joint, orders: Iterable[int] = (1, 2, 3)) -> tuple[Combinations, ...]:
     """Return, for each order, how many combinations of values the signature has and how many were tried."""
-    answered = [item.values for item in joint.tried if feasibility(item.outcome) is not Feasibility.UNKNOWN]
-    rows = [tuple(map(repr, values)) for values in answered]
+    answered = [item.values for item in joint.tried if is_evidence(item.outcome)]
+    # Each knob's values by number: in deep maps of many knobs there are millions of triples to tell apart.
+    columns = [
+        np.unique([repr(values[place]) for values in answered], return_inverse=True)[1]
+        for place, _ in enumerate(joint.domains)
+    ]
     sizes = [len(values) for values in joint.domains.values()]
     found = []
     for order in orders:
@@ -89,6 +95,14 @@ def combinations(joint: Joint, orders: Iterable[int] = (1, 2, 3)) -> tuple[Combi
             break
         groups = list(itertools.combinations(range(len(sizes)), order))
         possible = sum(math.prod(sizes[place] for place in group) for group in groups)
-        tried = sum(len({tuple(row[place] for place in group) for row in rows}) for group in groups)
+        tried = sum(_distinct([columns[place] for place in group]) for group in groups)
         found.append(Combinations(order, possible, tried))
     return tuple(found)
+
+
+def _distinct(columns: Sequence[npt.NDArray[np.intp]]) -> int:
+    """How many different rows the columns make."""
+    code = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        code = code * (int(column.max(initial=0)) + 1) + column
+    return len(np.unique(code))

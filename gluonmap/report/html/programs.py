@@ -158,11 +158,16 @@ def _time(timing: Timing | None) -> str:
 def _summary(space: SpaceMap, rows: Sequence[Sequence[Figure]]) -> str:
     """How many programs spill, and the most that one spills, by kind."""
     found = []
-    for head, does in (("spills", "spill"), ("SGPR spills", "spill SGPRs"), ("scratch", "use scratch memory")):
+    for head, verb, what in (
+        ("spills", "spill", ""),
+        ("SGPR spills", "spill", " SGPRs"),
+        ("scratch", "use", " scratch"),
+    ):
         told = [figure for row in rows if (figure := _of(row, head)).alarm]
         if told:
             worst = max(told, key=lambda figure: int(figure.text.split()[0].replace(",", "")))
-            found.append(f"{len(told):,} {does}, up to {worst.text}")
+            does = f"{verb}s" if len(told) == 1 else verb
+            found.append(f"{len(told):,} {does}{what}, up to {worst.text}")
     if not found:
         return "None of them spills a register." if any(_of(row, "spills").text != "–" for row in rows) else ""
     return f"Of {words.plural(len(rows), 'program')} {'; '.join(found)}."
