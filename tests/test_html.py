@@ -33,18 +33,19 @@ from gluonmap.joint import (
     CoverageCount,
     Inertness,
     Joint,
+    Refused,
     Sizes,
     Standing,
     StratumCertificate,
     Verified,
 )
-from gluonmap.model import Effect, Outcome, Resources
+from gluonmap.model import Check, Effect, Outcome, OutputError, Resources, Stage, Timing
 from gluonmap.noise import Comparison, Interval
 from gluonmap.noise import Standing as Verdict
 from gluonmap.raced import Finalist, RaceRecord
 from gluonmap.report import words
 from gluonmap.report.html import cells, page, programs, shell, site
-from gluonmap.space import SpaceMap
+from gluonmap.space import Measured, OnDevice, SpaceMap
 from gluonmap.terms import Member
 
 MAPS = sorted((REPOSITORY / "reports").rglob("*.json"))
@@ -506,6 +507,41 @@ def test_warps_that_fit_a_multiprocessor_are_told_for_hopper() -> None:
     found = {f.head: f.text for f in cells.figures("sm_90", Resources(256, 196_640, vgpr=154, spills=0))}
     assert found["warps/SM"] == "8"
     assert "warps/SM" not in {f.head for f in cells.figures("gfx950", TAKES)}
+
+
+# --- a device ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_device_said_stands_in_a_table_in_the_cells_and_beside_the_programs() -> None:
+    error = OutputError("out", 2e-4, 1e-3, 1e-2, 1e-1, "fp16")
+    right = Measured(Stage.TIME, Check((error,), 3), Timing(120.5, 120.0, 121.0, 50))
+    wrong = Measured(Stage.CHECK, Check((replace(error, relative=0.5),), 3, racy=True))
+    space = together()
+    assert space.joint is not None
+    values = [replace(v, outcome="WRONG", effect=Effect.ABORTING, kind="relative error", measured=wrong)
+              if v.value == 64 else v for v in space.knobs["M"].values]  # fmt: skip
+    timed = tuple(replace(program, timing=right.timing) for program in space.joint.programs)
+    space = replace(
+        space,
+        on_device=OnDevice(Stage.TIME, "NVIDIA <H200>"),
+        measured=right,
+        knobs={**space.knobs, "M": replace(space.knobs["M"], values=tuple(values))},
+        joint=replace(space.joint, programs=timed, refused=(Refused({"M": 64}, "cc03", "WRONG", "CHECK", "x", "y"),)),
+    )
+    root = read(page.render(space))
+    told = section(root, "device")
+    assert flat(told.all("h2")[0].text) == "On NVIDIA <H200>, up to TIME"
+    rows = [[flat(cell.text) for cell in row.inside] for row in told.all("tr")[1:]]
+    assert rows == [
+        ["baseline", "PASS", "2.0e-04, 1.0e-03", "120.5 ± 0.4%", ""],
+        ["M = 64", "WRONG relative error (CHECK)", "5.0e-01, 1.0e-03", "", "racy"],
+    ]
+    cell = root.identified("k1-3-told")
+    assert "on the device up to CHECK error 5.0e-01, 1.0e-03 remark racy" in flat(cell.text)
+    listed = section(root, "programs")
+    assert "median µs" in flat(listed.all("thead")[0].text)
+    assert "120.5 ± 0.4%" in flat(listed.all("tbody")[0].text)
+    assert "M=64 WRONG x (CHECK): y" in flat(listed.text)
 
 
 # --- races ------------------------------------------------------------------------------------------------------------

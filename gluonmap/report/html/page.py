@@ -76,7 +76,6 @@ def _common(space: SpaceMap) -> dict[str, Any]:
         "measured": measured.rows(space) if device else [],
         "measured_heads": measured.HEADS,
         "measured_terms": list(measured.terms(space)) if device else [],
-        "specialisation": words.specialisation(space),
     }
 
 
