@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from pathlib import Path
 
 import msgspec
 
@@ -54,7 +54,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Values of options that the map does not turn and that left its baseline's program as it is."""
     mentions: dict[str, str] = {}
     """Unknown key → where the project's Python code names it: "file.py:12"."""
-    beside: str = ""
+    beside: Entry | None = None
     """The entry that is the baseline, where no stored map was used."""
 
 
@@ -65,7 +65,7 @@ def findings_of(source: Source, told: Sequence[Told], context: Context) -> list[
         _unknown(source, told, context),
         _overridden(told),
         # What nobody reads is why Triton refuses such an entry, before anything else can be wrong with it.
-        *(_fate(item) for item in told if not (source.form.whole and item.bound.unknown)),
+        _fates([item for item in told if not (source.form.whole and item.bound.unknown)]),
         _spills(told, context),
         _duplicates(source, told) if _stable(context) else (),
         _inert(told, context),
@@ -82,14 +82,14 @@ def place_of(entry: Entry, key: str = "") -> Place:
 
 def shown(name: str, value: Value) -> str:
     """ "num_warps=4": one setting in a sentence."""
-    return f"{name}={value!r}" if isinstance(value, str) else f"{name}={value}"
+    return f"{name}={value!r}"
 
 
-def listed(items: Sequence[str], most: int = 6) -> str:
+def listed(items: Sequence[str], most: int = 6, word: str = "and") -> str:
     """ "a", "a and b", "a, b and 3 more"."""
     if len(items) > most:
-        return f"{', '.join(items[:most])} and {len(items) - most} more"
-    return " and ".join(filter(None, [", ".join(items[:-1]), items[-1]])) if items else ""
+        return f"{', '.join(items[:most])} {word} {len(items) - most} more"
+    return f" {word} ".join(filter(None, [", ".join(items[:-1]), items[-1]])) if items else ""
 
 
 # ---- the file ------------------------------------------------------------------------------------------------------
@@ -141,40 +141,55 @@ def _by_key(pairs: Iterator[tuple[Entry, str]]) -> Iterator[tuple[str, list[Entr
     yield from groups.items()
 
 
-# ---- one entry -----------------------------------------------------------------------------------------------------
+# ---- what became of entries ----------------------------------------------------------------------------------------
 
 _FATES = {
-    Outcome.CRASHED: (Kind.ABORTS, "kills the compiler"),
-    Outcome.REJECTED: (Kind.REJECTED, "is rejected"),
-    Outcome.NO_RESOURCES: (Kind.OVER_BUDGET, "is over a budget"),
-    Outcome.HUNG: (Kind.HUNG, "does not end"),
-    Outcome.WRONG: (Kind.REJECTED, "computes wrong numbers"),
-    Outcome.UNSAFE: (Kind.REJECTED, "is unsafe"),
+    Outcome.CRASHED: (Kind.ABORTS, "kills the compiler", "kill the compiler"),
+    Outcome.REJECTED: (Kind.REJECTED, "is rejected", "are rejected"),
+    Outcome.NO_RESOURCES: (Kind.OVER_BUDGET, "is over a budget", "are over a budget"),
+    Outcome.HUNG: (Kind.HUNG, "does not end", "do not end"),
+    Outcome.WRONG: (Kind.REJECTED, "computes wrong numbers", "compute wrong numbers"),
+    Outcome.UNSAFE: (Kind.REJECTED, "is unsafe", "are unsafe"),
 }
+_PREDICTED = (Kind.REJECTED, "fails by the map's constraints, uncompiled", "fail by the map's constraints, uncompiled")
+_SILENT = (Kind.NO_ANSWER, "has no answer", "have no answer")
 
 
-def _fate(told: Told) -> Iterator[Finding]:
-    entry = told.bound.entry
-    place, who = place_of(entry), entry.name or "the configuration"
-    more: dict[str, Any] = {"outcome": told.outcome, "reason": told.reason, "at": told.at, "repeat": told.repeat}
-    if told.basis == "pruned":
-        return
-    if told.verdict is Feasibility.UNKNOWN:
-        why = f": {told.reason}" if told.reason else ""
-        yield found(Kind.NO_ANSWER, f"{who}: no answer{why}", place, **more)
-    elif told.verdict is Feasibility.INFEASIBLE:
-        if told.outcome in Outcome.__members__:
-            kind, verb = _FATES.get(Outcome(told.outcome), (Kind.REJECTED, f"is {told.outcome}"))
-            how = f" ({told.how})" if told.how and told.how not in ("budget", "deadline") else ""
-        else:
-            kind, verb, how = Kind.REJECTED, "fails by the map's constraints, and was not compiled", ""
-        at = f" at {told.at}" if told.at else ""
-        why = f": {told.reason}" if told.reason else ""
-        details = tuple(f"forbidden by {words}" for words in told.because)
-        yield found(kind, f"{who} {verb}{how}{at}{why}", place, details=details, **more)
-    elif told.resources is not None and told.resources.occupancy == 0:
-        text = f"{who} compiles, and not one work-group of it fits: too many registers or too much shared memory"
-        yield found(Kind.OVER_BUDGET, text, place, **more)
+def _fates(told: Sequence[Told]) -> Iterator[Finding]:
+    """Entries that do not pass, those that fail alike together."""
+    groups: dict[tuple[object, ...], list[Told]] = {}
+    for item in told:
+        if item.basis != "pruned" and item.verdict is not Feasibility.FEASIBLE:
+            groups.setdefault((item.verdict, item.outcome, item.how, item.reason, item.at, item.because), []).append(
+                item
+            )
+    for group in groups.values():
+        first = group[0]
+        kind, *verbs = _SILENT
+        if first.verdict is Feasibility.INFEASIBLE:
+            known = first.outcome in Outcome.__members__
+            kind, *verbs = _FATES.get(Outcome(first.outcome), _PREDICTED) if known else _PREDICTED
+        how = f" ({first.how})" if first.how and first.how not in ("budget", "deadline") else ""
+        at = f" at {first.at}" if first.at else ""
+        why = f": {first.reason}" if first.reason else ""
+        yield found(
+            kind,
+            f"{_who(group)} {verbs[len(group) > 1]}{how}{at}{why}",
+            *(place_of(item.bound.entry) for item in group),
+            details=tuple(f"forbidden by {words}" for words in first.because),
+            outcome=first.outcome,
+            reason=first.reason,
+            at=first.at,
+            repeat=first.repeat,
+        )
+    if too_big := [item for item in told if item.resources is not None and item.resources.occupancy == 0]:
+        verb = "compiles" if len(too_big) == 1 else "compile"
+        text = f"{_who(too_big)} {verb}, but no work-group fits: too many registers or too much shared memory"
+        yield found(Kind.OVER_BUDGET, text, *(place_of(item.bound.entry) for item in too_big))
+
+
+def _who(group: Sequence[Told]) -> str:
+    return listed([item.bound.entry.name or "the configuration" for item in group])
 
 
 def _spills(told: Sequence[Told], context: Context) -> Iterator[Finding]:
@@ -186,11 +201,11 @@ def _spills(told: Sequence[Told], context: Context) -> Iterator[Finding]:
             groups.setdefault(amount, []).append(item)
     for (spills, scratch), group in sorted(groups.items(), reverse=True):
         amd = targets.find(context.target).vendor == "AMD"
-        what = f"{spills:,} vector registers a lane" if amd else f"{spills:,} bytes a thread"
+        unit = ("vector register" if amd else "byte") + ("" if spills == 1 else "s")
+        what = f"{spills:,} {unit} of a {'lane' if amd else 'thread'}"
         more = f", {scratch:,} bytes of scratch" if scratch else ""
-        who = listed([item.bound.entry.name or "the configuration" for item in group])
         places = [place_of(item.bound.entry) for item in group]
-        yield found(Kind.SPILLS, f"{who} {'spills' if len(group) == 1 else 'spill'} {what}{more}", *places)
+        yield found(Kind.SPILLS, f"{_who(group)} {'spills' if len(group) == 1 else 'spill'} {what}{more}", *places)
 
 
 # ---- entries beside each other -------------------------------------------------------------------------------------
@@ -226,7 +241,8 @@ def _duplicates(source: Source, told: Sequence[Told]) -> Iterator[Finding]:
 
 def _one_program(group: Sequence[Told]) -> Finding:
     names = sorted({name for item in group for name in item.bound.entry.config})
-    values = {name: {repr(item.bound.entry.config.get(name, "unset")) for item in group} for name in names}
+    configs = [item.bound.entry.config for item in group]
+    values = {name: {repr(config[name]) if name in config else "unset" for config in configs} for name in names}
     apart = [f"{name} ({', '.join(sorted(found))})" for name, found in values.items() if len(found) > 1]
     who = listed([item.bound.entry.name for item in group])
     digest = f" {group[0].digest[:8]}" if group[0].digest else ""
@@ -254,9 +270,9 @@ def _inert(told: Sequence[Told], context: Context) -> Iterator[Finding]:
         elif name in names.unread and names.kind(name) is KnobKind.CONSTEXPR:
             why = "declared, never read"
         if why and entries:
-            values = list(dict.fromkeys(shown(name, entry.config[name]) for entry in entries))
+            values = list(dict.fromkeys(repr(entry.config[name]) for entry in entries))
             places = [place_of(entry, name) for entry in entries]
-            text = f"{listed(values)} {'changes' if len(values) == 1 else 'change'} nothing: {why}"
+            text = f"{name} = {listed(values, word='or')} changes nothing: {why}"
             yield found(Kind.INERT_KNOB, text, *places, details=details, knob=name)
 
 
@@ -288,9 +304,10 @@ def _settled(name: str, context: Context) -> bool:
 def _inert_beside(space: SpaceMap, name: str, entries: Sequence[Entry], context: Context) -> Iterator[Finding]:
     """A knob that the kernel reads, and that does nothing beside the one entry that it was moved beside."""
     for entry in entries:
-        if context.beside and entry.name == context.beside:
+        if context.beside is not None and (entry.file, entry.name) == (context.beside.file, context.beside.name):
             values = listed([repr(value.value) for value in space.knobs[name].values])
-            text = f"{name} changes nothing in {entry.name}: {values} are one program there"
+            who = entry.name or "the configuration"
+            text = f"{name} changes nothing in {who}: {values} are one program there"
             yield found(Kind.INERT_HERE, text, place_of(entry, name), knob=name)
 
 
@@ -304,7 +321,10 @@ def _compared(space: SpaceMap, name: str, context: Context) -> str:
 
 
 def _beside(context: Context) -> str:
-    return f"beside {context.beside}" if context.beside else "beside the map's baseline"
+    if context.beside is None:
+        return "beside the map's baseline"
+    name = context.beside.name
+    return f"beside {name} of {Path(context.beside.file).name}" if name else f"beside {Path(context.beside.file).name}"
 
 
 def _equal(told: Sequence[Told], context: Context) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from gluonmap import again, codec, describe, journal, screen
 from gluonmap.audit import entries as binding
 from gluonmap.audit.entries import Bound, Names
+from gluonmap.audit.shipped import Entry
 from gluonmap.auditor.asking import Asking, passed
 from gluonmap.auditor.wanted import Wanted, shown_path
 from gluonmap.confirm import digest_of
@@ -29,7 +30,7 @@ class Ready:
     description: Description
     map: str = ""
     """Its file, where it is a stored one."""
-    beside: str = ""
+    beside: Entry | None = None
     """The entry that is its baseline, where it is none."""
 
     def covered(self, bound: Bound, candidate: Candidate) -> Config | None:
@@ -153,7 +154,7 @@ class Grounding:
                 self.asking.lean_on(candidate, answer)
                 start = {name: v for name, v in {**merged, **bound.moves}.items() if name not in bound.sizes}
                 description = self.described(start, domains, names)
-                return Ready(self._folded(description, domains), description, beside=bound.entry.name)
+                return Ready(self._folded(description, domains), description, beside=bound.entry)
         return None
 
     def _folded(self, description: Description, domains: Mapping[str, tuple[Value, ...]]) -> SpaceMap:

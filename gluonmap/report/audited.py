@@ -28,11 +28,15 @@ def render(audit: Audit) -> None:
         click.echo(f"note: {words.visible(note)}")
     if audit.findings:
         click.echo()
+    repeated: set[tuple[str, str]] = set()
     for item in audit.findings:
         label = click.style(str(item.severity), fg=_COLOURS[item.severity], bold=item.severity is Severity.ERROR)
         click.echo(f"{_where(item)}: {label}: {_short(item.text)} [{item.kind}]")
         for detail in _details(item):
             click.echo(f"    {detail}")
+        if item.repeat and item.severity is Severity.ERROR and (item.reason, item.at) not in repeated:
+            repeated.add((item.reason, item.at))  # one of a kind is enough: --json has the others
+            click.echo(f"    {words.visible(item.repeat)}")
     tables = [_files(audit), _rules(audit)]
     for table in filter(None, tables):
         click.echo(f"\n{table}")
@@ -73,8 +77,6 @@ def _details(item: Finding) -> list[str]:
     found = [_short(detail) for detail in item.details]
     if len(item.places) > 1:
         found.append(f"in {_entries(item)}")
-    if item.repeat and item.severity is Severity.ERROR:
-        found.append(words.visible(item.repeat))
     return found
 
 
@@ -124,10 +126,11 @@ def report_to_github(audits: Sequence[Audit]) -> None:
         return
     for audit in audits:
         for item in audit.findings:
-            place = item.places[0] if item.places else Place(audit.file)
             message = "\n".join([item.text, *_details(item)])
             title = f"gluonmap check ({audit.target}): {item.kind}"
-            github.annotate(_LEVELS[item.severity], message, file=place.file, line=place.line, title=title)
+            at_each = item.places if item.severity is Severity.ERROR else item.places[:1]
+            for place in at_each or (Place(audit.file),):
+                github.annotate(_LEVELS[item.severity], message, file=place.file, line=place.line, title=title)
     github.summarise("\n\n".join(markdown(audit) for audit in audits))
 
 
