@@ -374,7 +374,7 @@ def _inert_here(told: Sequence[Told], context: Context) -> Iterator[Finding]:
             places = [place_of(entry, item.knob) for entry in entries]
             who = listed([entry.name or "the configuration" for entry in entries])
             text = f"{item.knob} changes nothing in {who}: it matters only if {item.condition}"
-            yield found(Kind.INERT_HERE, text, *places, details=(item.words,), knob=item.knob)
+            yield found(Kind.INERT_HERE, text, *places, knob=item.knob)
 
 
 # ---- sums ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ function, other Python) is asked about a `Pool`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -17,7 +17,7 @@ from gluonmap.audit.judged import listed, shown
 from gluonmap.errors import UnknownKnob, UsageError
 from gluonmap.joint import Standing
 from gluonmap.judge import Basis, Feasibility, Judge, domains_of, key_of, moves_of
-from gluonmap.model import Config, Value
+from gluonmap.model import Config, Outcome, Value
 from gluonmap.programs import ReducedSpace, reduced_space
 from gluonmap.reduce import TooEntangled
 from gluonmap.relation import holds
@@ -53,7 +53,7 @@ class Pool:
     feasible: tuple[Config, ...]
     infeasible: tuple[Config, ...]
     feasible_size: int | None
-    """How many there are; more than are in the pool where they were drawn."""
+    """How many there are; more than are in the pool where they were drawn; None: not known."""
     infeasible_size: int | None
 
     @property
@@ -64,11 +64,11 @@ class Pool:
 class Ground:
     """A map as far as rules are judged by it."""
 
-    def __init__(self, space: SpaceMap, judge: Judge, more: Iterable[tuple[Config, bool]] = ()) -> None:
-        """`more`: complete configurations that were compiled besides, and whether they passed."""
+    def __init__(self, space: SpaceMap, judge: Judge, more: Iterable[tuple[Config, str]] = ()) -> None:
+        """`more`: complete configurations that were compiled besides, and their outcomes."""
         self.space, self.judge = space, judge
         self.domains = domains_of(space)
-        self.more = {key_of(config): (config, passed) for config, passed in more}
+        self.more = {key_of(config): (config, outcome) for config, outcome in more}
         given = [c for c in judge.constraints if c.standing is Standing.GIVEN]
         self.allowed = [c.relation for c in given]
         """What its author demands: nothing outside is any rule's business."""
@@ -92,7 +92,7 @@ class Ground:
 
     def known(self) -> list[tuple[Config, bool]]:
         """Configurations that were compiled, and whether they passed; those of the fewest moves first."""
-        found = dict(self.more)
+        found = {key: (config, outcome == Outcome.PASS) for key, (config, outcome) in self.more.items()}
         for config in self.judge.asked():
             told = self.judge(config)
             if told.basis is Basis.COMPILED and told.verdict is not Feasibility.UNKNOWN:
@@ -111,7 +111,7 @@ class Ground:
         feasible = {key_of(c): c for c, passed in known if passed}
         infeasible = {key_of(c): c for c, passed in known if not passed}
         if self.space.joint is None:
-            return Pool(tuple(feasible.values()), tuple(infeasible.values()), len(feasible), len(infeasible))
+            return Pool(tuple(feasible.values()), tuple(infeasible.values()), None, None)
         whole, good = self.reduced(feasible=False), self.reduced()
         size, passing = whole.feasible_count, good.feasible_count
         for config in _some(good, passing, samples, seed):
@@ -126,9 +126,8 @@ class Ground:
     def passes(self, config: Config) -> bool:
         """As the map says."""
         if (found := self.more.get(key_of(config))) is not None:
-            return found[1]
-        told = self.judge(config)
-        return told.verdict is Feasibility.FEASIBLE
+            return found[1] == Outcome.PASS
+        return self.judge(config).verdict is Feasibility.FEASIBLE
 
     def example(self, config: Config) -> Example:
         """The configuration with what the map says of it."""
@@ -136,7 +135,7 @@ class Ground:
         why = "; ".join(item.words for item in told.telling)
         moves = moves_of(self.space, config)
         if (found := self.more.get(key_of(config))) is not None:
-            return Example(config, moves, "PASS" if found[1] else "fails", True, why)
+            return Example(config, moves, found[1], True, why)
         compiled = told.basis is Basis.COMPILED
         return Example(config, moves, told.outcome if compiled else "", compiled, why or told.reason)
 
@@ -237,8 +236,11 @@ def decided(rule: Rule, pool: Pool, kept: Iterable[int], ground: Ground, strange
     configs = pool.configs
     first = len(pool.feasible)
     reduced = ground.reduced()
-    form: Callable[[Config], object] = lambda config: key_of(reduced.canonical(config))  # noqa: E731
-    remaining = {form(configs[place]) for place in places}
+
+    def form(config: Config) -> object:
+        return key_of(reduced.canonical(config))
+
+    remaining = {form(configs[place]) for place in places if place < first}
     dropped = [config for place, config in enumerate(pool.feasible) if place not in places]
     lost = [config for config in dropped if form(config) not in remaining]
     admitted = [configs[place] for place in sorted(places) if place >= first]
@@ -260,9 +262,9 @@ def decided(rule: Rule, pool: Pool, kept: Iterable[int], ground: Ground, strange
 # ---- findings ------------------------------------------------------------------------------------------------------
 
 
-def findings_of(rule: Rule, told: RuleChecked, alone: Sequence[int | None] = ()) -> list[Finding]:
-    """What is to be said of one rule."""
-    found_here = []
+def findings_of(rule: Rule, told: RuleChecked, space: SpaceMap, alone: Sequence[int | None] = ()) -> list[Finding]:
+    """What is to be said of one rule. `alone`: how many feasible configurations each restriction drops by itself."""
+    found_here = list(_unjudged(rule, space))
     if told.infeasible.mistaken:
         sure = any(example.compiled for example in told.admits)
         text = f"{_of(told.infeasible, 'infeasible')} are kept by {rule.name}"
@@ -282,6 +284,18 @@ def findings_of(rule: Rule, told: RuleChecked, alone: Sequence[int | None] = ())
     return found_here
 
 
+def _unjudged(rule: Rule, space: SpaceMap) -> Iterator[Finding]:
+    """What a rule's own list of values has and the map has not."""
+    known = domains_of(space)
+    for name, values in rule.domains.items():
+        if name not in known:
+            text = f"tune_params has {name}, which is no knob of the map"
+            yield found(Kind.UNKNOWN_KEY, text, *rule.places[:1], knob=name)
+        elif strange := [repr(v) for v in values if all(repr(v) != repr(other) for other in known[name])]:
+            text = f"tune_params has {name} = {listed(strange, word='or')}, which the map never tried: not judged"
+            yield found(Kind.NO_ANSWER, text, *rule.places[:1], severity=Severity.NOTICE, knob=name)
+
+
 def _most(blame: tuple[int | None, str, Place | None]) -> int:
     return -(blame[0] or 0)
 
@@ -293,11 +307,11 @@ def _refuted(told: RuleChecked) -> tuple[str, ...]:
 
 
 def _of(tally: Tally, word: str) -> str:
-    """ "12 of 2,304 feasible configurations" or "12 of 4,096 drawn …, of 442,368 there are"."""
-    many = f"{tally.mistaken:,} of {tally.looked_at:,}"
+    """ "12 of 2,304 feasible configurations", "12 of 4,096 … drawn from 440,064", "1 of 3 … that were compiled"."""
+    many = f"{tally.mistaken:,} of {tally.looked_at:,} {word} configurations"
     if tally.size == tally.looked_at:
-        return f"{many} {word} configurations"
-    return f"{many} {word} configurations that were drawn" + (f" from {tally.size:,}" if tally.size else "")
+        return many
+    return f"{many} drawn from {tally.size:,}" if tally.size else f"{many} that were compiled"
 
 
 def _said(example: Example) -> str:

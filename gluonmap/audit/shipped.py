@@ -215,7 +215,7 @@ class _Places:
         self.lines: dict[tuple[str | int, ...], int] = {}
         self.twice: list[tuple[tuple[str, ...], int]] = []
         try:
-            tree = ast.parse(f"({text.lstrip(chr(0xFEFF))}\n)", mode="eval")
+            tree = ast.parse(f"({text}\n)", mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
         self._walk(tree.body, ())
@@ -230,12 +230,13 @@ class _Places:
                 self._walk(item, (*path, number))
         if not isinstance(node, ast.Dict):
             return
+        seen: dict[tuple[str, ...], int] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 here = (*path, key.value)
-                if here in self.lines:
-                    self.twice.append((here, self.lines[here]))
-                self.lines[here] = key.lineno
+                if here in seen:
+                    self.twice.append((here, seen[here]))
+                seen[here] = self.lines[here] = key.lineno
                 self._walk(value, here)
 
 

@@ -17,6 +17,7 @@ from gluonmap.auditor.wanted import Wanted, shown_path
 from gluonmap.confirm import digest_of
 from gluonmap.describe import Description, describe_argument
 from gluonmap.errors import UsageError
+from gluonmap.events import Event
 from gluonmap.model import Candidate, Config, Outcome, Value, Verdict
 from gluonmap.space import SpaceMap
 
@@ -75,6 +76,7 @@ class Grounding:
         if self.wanted.map:
             raise UsageError(f"the map {shown} cannot be used: {why}.")
         self.notes.append(f"the map {shown} is not used: {why}")
+        self.asking.campaign.listen(Event("note", self.notes[-1]))
         return None
 
     def _of_something_else(self, space: SpaceMap) -> str:

@@ -167,7 +167,7 @@ class _Audit:
 def _unsaid(bounds: Sequence[Bound], description: Description) -> Iterable[str]:
     """Notes on values that entries do not say."""
     if named := sorted({name for bound in bounds for name in bound.sizes}):
-        yield f"{', '.join(named)}: as the names of files and entries tell"
+        yield f"{judged.listed(named)} as the names of files and entries tell"
     ever = {name for bound in bounds for name in bound.entry.config}
     defaults = {screen.quoted(n, v) for bound in bounds for n, v in bound.defaults.items() if n in ever}
     if defaults:

@@ -32,9 +32,9 @@ def checked(
     if space is None:
         return None, [rules.unreadable(rule, "no entry passes and there is no map, so nothing can judge it")]
     compiled = [
-        (item.config, item.verdict is Feasibility.FEASIBLE)
+        (item.config, item.outcome)
         for item in told
-        if item.basis in ("compiled", "map") and item.config and not item.bound.sizes
+        if item.basis in ("compiled", "map") and item.bound.moves.keys() <= space.baseline.keys()
     ]
     ground = Ground(space, Judge(space), compiled).within(rule.domains)
     texts = [rules.plain(text, space) for text in rule.restrictions]
@@ -53,7 +53,7 @@ def checked(
             return None, [rules.unreadable(rule, chosen)]
         result = rules.decided(rule, pool, chosen[0], ground, chosen[1])
     result = _verified(result, asking, ready)
-    return result, rules.findings_of(rule, result, alone)
+    return result, rules.findings_of(rule, result, space, alone)
 
 
 def _verified(result: RuleChecked, asking: Asking, ready: Ready) -> RuleChecked:

@@ -13,7 +13,8 @@ from gluonmap.audit.judged import Context, Told
 from gluonmap.audit.rules import MOST_SHOWN, Ground
 from gluonmap.auditor.wanted import Wanted
 from gluonmap.errors import UsageError
-from gluonmap.judge import Basis, Feasibility, Judge
+from gluonmap.judge import Basis, Feasibility, Judge, key_of
+from gluonmap.programs import ReducedSpace, reduced_space_of
 from gluonmap.space import SpaceMap
 
 
@@ -26,11 +27,12 @@ def audit(space: SpaceMap, wanted: Wanted) -> Audit:
     if not wanted.sources and not wanted.rules:
         raise UsageError("--no-compile cannot read the kernel's own list: name files with --configs FILE.")
     names, judge, description = binding.names_of_map(space), Judge(space), again.description_of(space)
+    reduced = reduced_space_of(space)
     told: dict[str, list[Told]] = {}
     for source in wanted.sources:
         bound = [binding.bind(entry, names, {}, whole=source.form.whole) for entry in source.entries]
         bounds = [binding.with_defaults(item, description, names) for item in bound]
-        told[source.file] = [_told(bound, judge) for bound in bounds]
+        told[source.file] = [_told(bound, judge, reduced) for bound in bounds]
     context = Context(target=space.target, triton=space.triton, names=names, space=space)
     findings = [found for s in wanted.sources for found in judged.findings_of(s, told[s.file], context)]
     checked: list[RuleChecked] = []
@@ -44,7 +46,7 @@ def audit(space: SpaceMap, wanted: Wanted) -> Audit:
         result, alone = found
         result = msgspec.structs.replace(result, drops=result.drops[:MOST_SHOWN], admits=result.admits[:MOST_SHOWN])
         checked.append(result)
-        findings += rules.findings_of(rule, result, alone)
+        findings += rules.findings_of(rule, result, space, alone)
     return Audit(
         kernel=space.kernel,
         file=space.file,
@@ -59,7 +61,7 @@ def audit(space: SpaceMap, wanted: Wanted) -> Audit:
     )
 
 
-def _told(bound: Bound, judge: Judge) -> Told:
+def _told(bound: Bound, judge: Judge, reduced: ReducedSpace) -> Told:
     space = judge.space
     config = binding.full(bound, space.baseline)
     fixed = {**space.recipe.fixed, **space.recipe.args, **space.shape}
@@ -82,6 +84,6 @@ def _told(bound: Bound, judge: Judge) -> Told:
         at=found.line,
         digest=found.digest,
         resources=found.resources,
-        launch=(judge.launch(config) or found.digest) if passing else "",
+        launch=repr(key_of(reduced.canonical(config))) if passing and space.joint is not None else "",
         because=tuple(f"{item.words} ({item.standing})" for item in found.telling),
     )

@@ -98,7 +98,8 @@ def check(kernel_file: Path, more: Sequence[str], configs: Sequence[str], **opti
     if options["as_json"]:
         _print_json(audits)
     else:
-        for audit in audits:
+        for number, audit in enumerate(audits):
+            click.echo() if number else None
             audited.render(audit)
     audited.report_to_github(audits)
     worst = {"error": Severity.ERROR, "warning": Severity.WARNING}.get(options["fail_on"])
@@ -117,7 +118,7 @@ def _sources(names: Sequence[str], kernel_file: Path) -> list[Source]:
             if not files:
                 raise click.UsageError(f"the folder {name} has no .json file.")
             found += [shipped.read(str(file)) for file in files]
-        elif path.suffix != ".py" or not path.is_file() or not path.samefile(kernel_file):
+        elif path.resolve() != kernel_file.resolve():
             found.append(shipped.read(name))
     return found
 

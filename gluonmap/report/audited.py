@@ -40,7 +40,7 @@ def render(audit: Audit) -> None:
     tables = [_files(audit), _rules(audit)]
     for table in filter(None, tables):
         click.echo(f"\n{table}")
-    click.echo(f"\n{summary(audit)}\n" if audit.findings else f"\n{summary(audit)}")
+    click.echo(f"\n{summary(audit)}")
 
 
 def summary(audit: Audit) -> str:
@@ -113,8 +113,10 @@ def _cells(rule: RuleChecked) -> tuple[str, str, str]:
 
 
 def _tally(tally: Tally) -> str:
-    drawn = "" if tally.size == tally.looked_at else f" drawn{f' from {tally.size:,}' if tally.size else ''}"
-    return f"{tally.mistaken:,} of {tally.looked_at:,}{drawn}"
+    many = f"{tally.mistaken:,} of {tally.looked_at:,}"
+    if tally.size == tally.looked_at:
+        return many
+    return f"{many} drawn from {tally.size:,}" if tally.size else f"{many} compiled"
 
 
 # ---- GitHub --------------------------------------------------------------------------------------------------------
