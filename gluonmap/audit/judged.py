@@ -121,8 +121,9 @@ def _unknown(source: Source, told: Sequence[Told], context: Context) -> Iterator
             text = f"{nobody}: Triton refuses the launch{hint}"
             yield found(Kind.UNKNOWN_KEY, text, *places, severity=Severity.ERROR, knob=key)
         elif mention := context.mentions.get(key):
-            text = f"{nobody}, but {mention} names it{hint}"
-            yield found(Kind.UNKNOWN_KEY, text, *places, severity=Severity.NOTICE, knob=key)
+            yield found(
+                Kind.UNKNOWN_KEY, f"{nobody}; host code may read it, {mention} names it{hint}", *places, knob=key
+            )
         else:
             yield found(Kind.UNKNOWN_KEY, f"{nobody}: no code reads it{hint}", *places, knob=key)
 

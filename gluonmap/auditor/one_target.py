@@ -172,11 +172,11 @@ def _unsaid(bounds: Sequence[Bound], description: Description) -> Iterable[str]:
     defaults = {screen.quoted(n, v) for bound in bounds for n, v in bound.defaults.items() if n in ever}
     if defaults:
         yield f"an option that an entry does not set has the compiler's default: {', '.join(sorted(defaults))} (--set)"
-    missing: dict[str, list[str]] = {}
+    groups: dict[tuple[str, ...], list[str]] = {}
     for bound in bounds:
-        for name, knob in description.knobs.items():
-            if name not in bound.moves and knob.kind is not KnobKind.OPTION:
-                missing.setdefault(screen.quoted(name, knob.baseline), []).append(bound.entry.name)
-    for setting, entries in missing.items():
-        who = judged.listed([entry for entry in entries if entry]) or "the configuration"
-        yield f"{setting} where {who} does not set it (--set)"
+        unsaid = [(n, k.baseline) for n, k in description.knobs.items() if k.kind is not KnobKind.OPTION]
+        missing = tuple(screen.quoted(name, value) for name, value in unsaid if name not in bound.moves)
+        groups.setdefault(missing, []).append(bound.entry.name or "the configuration")
+    for missing, entries in groups.items():
+        if missing:
+            yield f"taken for what is not set by {judged.listed(entries)}: {', '.join(missing)} (--set)"

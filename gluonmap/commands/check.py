@@ -99,7 +99,8 @@ def check(kernel_file: Path, more: Sequence[str], configs: Sequence[str], **opti
         _print_json(audits)
     else:
         for number, audit in enumerate(audits):
-            click.echo() if number else None
+            if number:
+                click.echo()
             audited.render(audit)
     audited.report_to_github(audits)
     worst = {"error": Severity.ERROR, "warning": Severity.WARNING}.get(options["fail_on"])
