@@ -662,8 +662,12 @@ def copy(x, y, n, TILE: gl.constexpr, UNUSED: gl.constexpr):
 
 def test_a_kernels_own_list_is_audited_as_triton_would_see_it(project: Project) -> None:
     project.write("kernels/own.py", OWN)
-    run = project.run("check", "kernels/own.py", "-t", "gfx950", "--arg", "x=*fp16", "--arg", "y=*fp16", "--json")
+    command = ("check", "kernels/own.py", "-t", "gfx950", "--arg", "x=*fp16", "--arg", "y=*fp16", "--json")
+    run = project.run(*command)
     assert run.code == 1, run.stderr
+    project.write("kernels/own.py", "# moved\n" + OWN)
+    moved = json.loads(project.run(*command).stdout)
+    assert (moved["compiled"], moved["entries"][1]["line"]) == (0, 15)
     document = json.loads(run.stdout)
     assert [(e["entry"], e["line"], e["outcome"], e["basis"]) for e in document["entries"]] == [
         ("[0]", 13, "PASS", "compiled"),

@@ -18,6 +18,8 @@ from gluonmap.model import Config, Inspection, KnobKind, Value
 from gluonmap.space import SpaceMap
 from gluonmap.targets import Target
 
+_OPTIONS = (KnobKind.OPTION, KnobKind.CONSTEXPR_AND_OPTION)
+
 
 class Names(msgspec.Struct, frozen=True):
     """Everything that a launch of the kernel can be given, and who reads it."""
@@ -30,8 +32,6 @@ class Names(msgspec.Struct, frozen=True):
     derived: dict[str, str] = {}
     host: frozenset[str] = frozenset()
     """Names that only host expressions read."""
-    lines: dict[str, int] = {}
-    """Parameter → the line that declares it, as far as known."""
     unread: frozenset[str] = frozenset()
     """Constexpr parameters that the kernel never reads."""
 
@@ -93,11 +93,7 @@ def names_of_map(space: SpaceMap) -> Names:
         frozenset(heuristics),
         dict(space.recipe.derive),
         _host(texts) | host,
-        lines={name: knob.line for name, knob in space.knobs.items() if knob.line is not None},
     )
-
-
-_OPTIONS = (KnobKind.OPTION, KnobKind.CONSTEXPR_AND_OPTION)
 
 
 def _host(texts: Iterable[str]) -> frozenset[str]:
@@ -175,7 +171,7 @@ def domains_of(bounds: Sequence[Bound], names: Names, target: Target) -> dict[st
     found: dict[str, dict[str, Value]] = {}
     for bound in bounds:
         for name, value in bound.moves.items():
-            if names.kind(name) is not None:
+            if names.kind(name) is not None and name not in bound.sizes:
                 found.setdefault(name, {})[repr(value)] = value
     for name in dict.fromkeys(name for bound in bounds for name in bound.entry.said if name in found):
         if names.kind(name) in _OPTIONS and name != "num_warps":
@@ -203,10 +199,13 @@ def own_list(inspection: Inspection, file: str, text: str) -> Source:
     """
     configs = inspection.autotune
     function = inspection.functions[0]
-    node = source.definition(function.source)
+    # Today's place: the inspection may be of a day when comments stood elsewhere.
+    today = source.find_function(text, function.name, function.source)
+    code, first_line = today or (function.source, function.first_line)
+    node = source.definition(code)
     tuner = next((d for d in node.decorator_list if _is_autotune(d)), None) if node else None
-    line = function.first_line + (tuner.lineno - 1 if tuner else 0)
-    calls = _written(tuner, function.first_line, text) if isinstance(tuner, ast.Call) else []
+    line = first_line + (tuner.lineno - 1 if tuner else 0)
+    calls = _written(tuner, first_line, text) if isinstance(tuner, ast.Call) else []
     entries = []
     for number, config in enumerate(configs):
         written = written_config(calls[number]) if len(calls) == len(configs) else {}

@@ -146,16 +146,17 @@ class Grounding:
         """
         tried: set[str] = set()
         for bound in bounds:
-            description = self.described({**merged, **bound.moves}, domains, names)
-            candidate = candidate_of(description, binding.with_defaults(bound, description, names), names)
+            start = {**merged, **{name: value for name, value in bound.moves.items() if name not in bound.sizes}}
+            description = self.described(start, domains, names)
+            full = binding.with_defaults(bound, description, names)
+            candidate = candidate_of(description, full, names)
             if isinstance(candidate, str) or journal.key_of(candidate) in tried:
                 continue
             tried.add(journal.key_of(candidate))
             answer = self.asking.one(candidate, "entry")
             if isinstance(answer, Verdict) and passed(answer):
                 self.asking.lean_on(candidate, answer)
-                start = {name: v for name, v in {**merged, **bound.moves}.items() if name not in bound.sizes}
-                description = self.described(start, domains, names)
+                description = self.described({**start, **full.defaults}, domains, names)
                 return Ready(self._folded(description, domains), description, beside=bound.entry)
         return None
 

@@ -138,7 +138,7 @@ class _Audit:
         domains = binding.domains_of(rows, names, self.asking.target)
         merged: Config = {}
         for bound in rows:
-            merged = {**bound.moves, **merged}
+            merged = {**{name: v for name, v in bound.moves.items() if name not in bound.sizes}, **merged}
         merged = {name: value for name, value in merged.items() if names.kind(name) is not None}
         description = self.grounding.described(merged, domains, names)
         pruned = self._pruned(sources, bounds, description)
