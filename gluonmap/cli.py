@@ -15,6 +15,7 @@ import click
 
 from gluonmap import __version__
 from gluonmap.become import become
+from gluonmap.commands.check import check
 from gluonmap.commands.diff import diff
 from gluonmap.commands.engaged import engaged
 from gluonmap.commands.explain import explain
@@ -397,6 +398,7 @@ def targets(as_json: bool) -> None:
     click.echo(tabulate([(*row[:4], f"{row[4]:,}", row[5], ", ".join(row[6])) for row in rows], heads))
 
 
+cli.add_command(check)
 cli.add_command(diff)
 cli.add_command(engaged)
 cli.add_command(explain)

@@ -100,12 +100,12 @@ def complete(space: SpaceMap, moves: Config, where: str = "") -> Config:
         if name not in space.baseline:
             hint = f"{name} is no knob here: {space.fixed[name]}." if name in space.fixed else ""
             raise UnknownKnob(f"{where}the map of {space.kernel!r}", name, space.baseline, hint)
-        if problem := _unfit(value):
+        if problem := unfit(value):
             raise UsageError(f"{where}the value of {name} {problem}.")
     return {**space.baseline, **moves}
 
 
-def _unfit(value: Value) -> str:
+def unfit(value: Value) -> str:
     """Why a candidate, which is JSON, cannot hold a value; "" where it can."""
     if isinstance(value, float) and not math.isfinite(value):
         return "is not finite"
@@ -232,6 +232,10 @@ class Judge:
         for key, record in self._records.items():
             if record.outcome == Outcome.PASS and key not in self._unstable:
                 yield record.config
+
+    def asked(self) -> Iterator[Config]:
+        """The configurations that the map has an entry for."""
+        return (record.config for record in self._records.values())
 
     def launch(self, config: Config) -> str:
         """Equal for configurations that were tried together and are one program and launch; "" where it was not."""
