@@ -237,6 +237,11 @@ class Judge:
         """The configurations that the map has an entry for."""
         return (record.config for record in self._records.values())
 
+    def failed_on_device(self, config: Config) -> bool:
+        """Whether it compiled, and failed on the device."""
+        record = self._records.get(key_of(config))
+        return record is not None and record.on_device
+
     def launch(self, config: Config) -> str:
         """Equal for configurations that were tried together and are one program and launch; "" where it was not."""
         record = self._records.get(key_of(config))
@@ -312,10 +317,9 @@ def _records(space: SpaceMap) -> dict[Key, _Record]:
             records[key_of(config)] = _Record(
                 config, item.outcome, item.reason, stage=item.stage, digest=item.digest, on_device=True
             )
-    place = f"{space.file}:{space.line}" if space.line is not None else ""
     singles = [
-        _Record(space.baseline, space.outcome, space.reason, place, space.stage, space.digest, space.resources),
-        *(_of_value({**space.baseline, n: v.value}, v) for n, knob in space.knobs.items() for v in knob.values),
+        _single(space.baseline, space),
+        *(_single({**space.baseline, n: v.value}, v) for n, knob in space.knobs.items() for v in knob.values),
     ]
     for record in singles:
         other = records.get(key_of(record.config))
@@ -344,9 +348,10 @@ def _of_tried(config: Config, tried: Tried, program: Verified | None) -> _Record
     return _Record(config, tried.outcome, tried.reason, tried.line, tried.stage, digest, resources, tried.digest)
 
 
-def _of_value(config: Config, value: ValueMap) -> _Record:
-    place = f"{value.file}:{value.line}" if value.line is not None else ""
-    on_device = bool(value.measured) and value.outcome not in (Outcome.PASS, Outcome.SKIPPED)
+def _single(config: Config, told: SpaceMap | ValueMap) -> _Record:
+    """What is known of the baseline, or of it with one knob moved."""
+    place = f"{told.file}:{told.line}" if told.line is not None else ""
+    on_device = bool(told.measured) and told.outcome not in (Outcome.PASS, Outcome.SKIPPED)
     return _Record(
-        config, value.outcome, value.reason, place, value.stage, value.digest, value.resources, on_device=on_device
+        config, told.outcome, told.reason, place, told.stage, told.digest, told.resources, on_device=on_device
     )

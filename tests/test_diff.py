@@ -17,21 +17,13 @@ from rich.console import Console
 
 from gluonmap import codec
 from gluonmap.cli import cli
-from gluonmap.diff import difference
-from gluonmap.difference import (
-    Budget,
-    Circumstance,
-    ConstraintChange,
-    Count,
-    Difference,
-    Direction,
-    Growth,
-    Move,
-    Regression,
-    Shared,
-    Tolerance,
-    Turn,
-)
+from gluonmap.differing import Difference, Tolerance, difference
+from gluonmap.differing.circumstances import Circumstance
+from gluonmap.differing.constraints import Budget, ConstraintChange, Direction, Move
+from gluonmap.differing.knobs import Turn
+from gluonmap.differing.regressions import Regression
+from gluonmap.differing.resources import Growth
+from gluonmap.differing.spaces import Count, Shared
 from gluonmap.errors import UsageError
 from gluonmap.joint import Inertness, Refused, Sizes, Standing, Tried, ValueClasses, Verified
 from gluonmap.model import Config, Effect, KnobClass, Resources, Stage, Value
@@ -634,6 +626,21 @@ def test_what_fails_on_a_device_alone_is_no_regression_where_the_other_map_was_n
         ("combination", {"M": 64, "N": 64}),
         ("value", {"M": 128}),
     ]
+
+
+def test_a_baseline_that_fails_on_a_device_alone_is_no_regression_either() -> None:
+    lost = replace(
+        single_map(),
+        outcome="WRONG",
+        knobs={},
+        measured=Measured(Stage.CHECK),
+        on_device=OnDevice(Stage.CHECK, "MI300X"),
+    )
+    found = difference(single_map(), lost)
+    assert [(flip.moves, flip.deeper) for flip in found.flips] == [({}, True)]
+    assert found.regressions == ()
+    both = replace(single_map(), on_device=OnDevice(Stage.CHECK, "MI300X"))
+    assert kinds(difference(both, lost)) == [("baseline", {})]
 
 
 # ---- committed maps -------------------------------------------------------------------------------------------------

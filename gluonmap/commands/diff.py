@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from gluonmap.difference import Difference, Regression
+    from gluonmap.differing import Difference
+    from gluonmap.differing.regressions import Regression
 
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of one step."""
@@ -47,8 +48,7 @@ def diff(before: Path, after: Path, form: str, as_json: bool, fail_on: str | Non
     import msgspec
 
     from gluonmap import codec
-    from gluonmap.diff import difference
-    from gluonmap.difference import Tolerance
+    from gluonmap.differing import Tolerance, difference
     from gluonmap.report import differences, github
 
     names = str(before), str(after)

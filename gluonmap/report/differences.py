@@ -13,22 +13,13 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from gluonmap.difference import (
-    ConstraintChange,
-    Difference,
-    Flip,
-    Growth,
-    KnobChange,
-    KnobState,
-    Move,
-    Regression,
-    RegressionKind,
-    ResourceChange,
-    Said,
-    Side,
-    Turn,
-    ValueChange,
-)
+from gluonmap.differing import Difference
+from gluonmap.differing.circumstances import Side
+from gluonmap.differing.constraints import ConstraintChange, Move
+from gluonmap.differing.flips import Flip, Said
+from gluonmap.differing.knobs import KnobChange, KnobState, Turn, ValueChange
+from gluonmap.differing.regressions import Regression, RegressionKind
+from gluonmap.differing.resources import Growth, ResourceChange
 from gluonmap.model import Config, KnobClass, Outcome, Value
 from gluonmap.report import markdown, terminal, words
 from gluonmap.screen import quoted
