@@ -28,7 +28,8 @@ from gluonmap.errors import UsageError
 from gluonmap.joint import Inertness, Refused, Sizes, Standing, Tried, ValueClasses, Verified
 from gluonmap.model import Config, Effect, KnobClass, Resources, Stage, Value
 from gluonmap.relation import holds
-from gluonmap.report.differences import headline, render, render_markdown
+from gluonmap.report.differing.headline import headline
+from gluonmap.report.differing.rendered import render, render_markdown
 from gluonmap.space import Measured, OnDevice, Recipe, SpaceMap
 from gluonmap.terms import AnyOf, Bound, Compare, Knob, Member, Number, Op, Product, Relation
 

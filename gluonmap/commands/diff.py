@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ import click
 
 if TYPE_CHECKING:
     from gluonmap.differing import Difference
-    from gluonmap.differing.regressions import Regression
 
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of one step."""
@@ -49,7 +49,8 @@ def diff(before: Path, after: Path, form: str, as_json: bool, fail_on: str | Non
 
     from gluonmap import codec
     from gluonmap.differing import Tolerance, difference
-    from gluonmap.report import differences, github
+    from gluonmap.report import github
+    from gluonmap.report.differing.rendered import render, render_markdown
 
     names = str(before), str(after)
     found = difference(codec.read_map(before), codec.read_map(after), Tolerance(percent=tolerance))
@@ -58,13 +59,13 @@ def diff(before: Path, after: Path, form: str, as_json: bool, fail_on: str | Non
             document = {"A": names[0], "B": names[1], "changed": found.changed, **msgspec.to_builtins(found)}
             click.echo(codec.dumps(document).decode(), nl=False)
         case "markdown":
-            click.echo(differences.render_markdown(found, names), nl=False)
+            click.echo(render_markdown(found, names), nl=False)
         case _:
             from rich.console import Console
 
-            differences.render(found, names, Console())
+            render(found, names, Console())
     if github.active():
-        github.summarise(differences.render_markdown(found, names))
+        github.summarise(render_markdown(found, names))
         _annotate(found, severe=fail_on is not None)
     sys.exit(1 if fails(found, fail_on) else 0)
 
@@ -76,13 +77,9 @@ def fails(found: Difference, fail_on: str | None) -> bool:
 
 def _annotate(found: Difference, *, severe: bool) -> None:
     """Each regression at its line, alike ones once."""
-    from gluonmap.report import differences
+    from gluonmap.report.differing.regressions import at_lines
     from gluonmap.report.github import Level, annotate
 
     level = Level.ERROR if severe else Level.WARNING
-    groups: dict[tuple[str, int | None, str], list[Regression]] = {}
-    for item in found.regressions:
-        what = str(item.kind) if item.after is None else differences.why_failing(item.after)
-        groups.setdefault((item.file, item.line, what), []).append(item)
-    for (file, line, _), items in list(groups.items())[:MOST_ANNOTATIONS]:
-        annotate(level, differences.annotation(found, items), file=file, line=line, title="gluonmap diff: regression")
+    for file, line, text in itertools.islice(at_lines(found), MOST_ANNOTATIONS):
+        annotate(level, text, file=file, line=line, title="gluonmap diff: regression")

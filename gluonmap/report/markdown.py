@@ -52,19 +52,20 @@ def _measured(space: SpaceMap) -> list[str]:
     if not title or not (rows := measured.rows(space)):
         return []
     cells = [(code(r.what), text(r.outcome), text(r.error), text(r.time), text(r.remark)) for r in rows]
-    return [f"## {text(title)}", _table(measured.HEADS, cells), _bullets(map(text, measured.terms(space)))]
+    return [f"## {text(title)}", table(measured.HEADS, cells), _bullets(map(text, measured.terms(space)))]
 
 
 def _joint(space: SpaceMap, joint: Joint) -> list[str]:
     blocks = [f"## {text(together.title(joint))}"]
     for heading, lines in together.sections(space, joint):
-        blocks += [*([f"### {text(heading)}"] if heading else []), _statements(lines)]
+        blocks += [*([f"### {text(heading)}"] if heading else []), statements(lines)]
     if lost := measured.refused(joint):
-        blocks += [f"### {text(measured.REFUSED)}", _statements(lost)]
+        blocks += [f"### {text(measured.REFUSED)}", statements(lost)]
     return blocks
 
 
-def _statements(lines: Iterable[together.Line]) -> str:
+def statements(lines: Iterable[together.Line]) -> str:
+    """Return a list of statements, what stands behind each below it."""
     return "\n".join(
         "\n".join([f"- {text(line.text)}", *(f"  - {text(detail)}" for detail in line.details)]) for line in lines
     )
@@ -94,7 +95,7 @@ def _failed_baseline(space: SpaceMap) -> list[str]:
     ]
     blocks.append(_bullets(facts))
     if len(space.reason.strip().splitlines()) > 1:
-        blocks.append(_fence(words.visible(line) for line in space.reason.strip().splitlines()))
+        blocks.append(fence(words.visible(line) for line in space.reason.strip().splitlines()))
     blocks += _measured(space)
     return blocks + (["## Notes", _bullets(map(text, space.notes))] if space.notes else [])
 
@@ -103,12 +104,12 @@ def _repeats(space: SpaceMap) -> list[str]:
     blocks = []
     if commands := together.commands(space):
         lines = [line for what, command in commands for line in (f"# {what}", words.visible(command))]
-        blocks += ["## Go on with it", _fence(lines, "sh")]
-    blocks += ["## Repeat by hand", _fence([words.visible(space.repeat)], "sh")] if space.repeat else []
+        blocks += ["## Go on with it", fence(lines, "sh")]
+    blocks += ["## Repeat by hand", fence([words.visible(space.repeat)], "sh")] if space.repeat else []
     if commands := words.repeats(space):
         lines = [line for what, command in commands for line in (f"# {what}", command)]
         summary = f"<summary>Commands for the {words.plural(len(commands), 'value')} that did not pass</summary>"
-        blocks += [f"<details>\n{summary}", _fence(lines, "sh"), "</details>"]
+        blocks += [f"<details>\n{summary}", fence(lines, "sh"), "</details>"]
     return blocks
 
 
@@ -130,7 +131,7 @@ def text(raw: str) -> str:
     return re.sub(r"^(?:([#+=-])|(\d+)([.)]))", lambda m: f"{m[2] or ''}\\{m[1] or m[3]}", shown)
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> str:
     """Return a table; the last `right` columns are figures."""
     align = ["left"] * (len(heads) - right) + ["right"] * right
     return tabulate.tabulate(list(rows), list(heads), tablefmt="github", disable_numparse=True, colalign=align)
@@ -144,7 +145,8 @@ def _reasons(reasons: dict[str, str]) -> str:
     return _bullets(f"{', '.join(map(code, names.split(', ')))}: {text(why)}" for names, why in words.grouped(reasons))
 
 
-def _fence(lines: Iterable[str], language: str = "text") -> str:
+def fence(lines: Iterable[str], language: str = "text") -> str:
+    """Return lines as they stand, in a fence that none of them ends."""
     body = "\n".join(lines)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", body)), default=0))
     return f"{fence}{language}\n{body}\n{fence}"
@@ -178,12 +180,12 @@ def _knobs(space: SpaceMap) -> str:
             for chain in words.chains(knob)
         )
         rows.append((code(name), str(knob.knob_class), code(words.label(knob.baseline)), values, text(knob.why)))
-    return _table(("knob", "class", "baseline", "values", "why"), rows)
+    return table(("knob", "class", "baseline", "values", "why"), rows)
 
 
 def _failures(rows: Sequence[words.Failure]) -> str:
     heads = ("knob", "values", "outcome", "message", "line", "forbidden by")
-    return _table(
+    return table(
         heads,
         [
             (
@@ -201,10 +203,10 @@ def _failures(rows: Sequence[words.Failure]) -> str:
 
 def _programs(rows: Sequence[words.ProgramRow]) -> str:
     heads = words.figure_heads(rows)
-    table = []
+    cells = []
     for row in rows:
         moves = [*(["**baseline**"] if row.baseline else []), *map(code, row.moves)]
         found = [words.figure(row, head) for head in heads]
         figures = [f"**{figure.text}**" if figure.alarm else figure.text for figure in found]
-        table.append((code(row.digest), "<br>".join(moves), "<br>".join(map(text, row.changes)), *figures))
-    return _table(("program", "reached by", "what changes", *heads), table, right=len(heads))
+        cells.append((code(row.digest), "<br>".join(moves), "<br>".join(map(text, row.changes)), *figures))
+    return table(("program", "reached by", "what changes", *heads), cells, right=len(heads))

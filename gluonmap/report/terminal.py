@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.box import Box
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -26,11 +26,16 @@ RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 def render(space: SpaceMap, console: Console) -> None:
     """Print one map. Colour and width are the console's; every mark can be read without colour."""
+    show(console, lambda: _print(space, console))
+
+
+def show(console: Console, report: Callable[[], None]) -> None:
+    """Print a report to a terminal as it is; else without blanks at the ends of lines, and in ASCII where need be."""
     if console.is_terminal and not console.options.ascii_only:
-        _print(space, console)
+        report()
         return
     with console.capture() as captured:
-        _print(space, console)
+        report()
     plain = "".join(line.rstrip() + "\n" for line in captured.get().split("\n")[:-1])
     if console.options.ascii_only:
         plain = as_ascii(plain)
@@ -101,17 +106,18 @@ def _print_measured(space: SpaceMap, console: Console) -> None:
 
 
 def _print_joint(space: SpaceMap, joint: Joint, console: Console) -> None:
-    _heading(console, together.title(joint))
-    for heading, lines in together.sections(space, joint):
-        if heading:
-            _heading(console, heading)
-        console.print(_statements(lines))
+    heading(console, together.title(joint))
+    for title, lines in together.sections(space, joint):
+        if title:
+            heading(console, title)
+        console.print(statements(lines))
     if lost := measured.refused(joint):
-        _heading(console, measured.REFUSED)
-        console.print(_statements(lost))
+        heading(console, measured.REFUSED)
+        console.print(statements(lost))
 
 
-def _statements(lines: Iterable[together.Line]) -> RenderableType:
+def statements(lines: Iterable[together.Line]) -> RenderableType:
+    """Return statements as a list, what stands behind each below it."""
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column()
     grid.add_column(overflow="fold")
@@ -158,9 +164,9 @@ def _print_repeats(space: SpaceMap, console: Console) -> None:
     _print_commands("Repeat by hand", commands, console)
 
 
-def _print_commands(heading: str, commands: Sequence[tuple[str, str]], console: Console) -> None:
+def _print_commands(title: str, commands: Sequence[tuple[str, str]], console: Console) -> None:
     if commands:
-        _heading(console, heading)
+        heading(console, title)
     for what, command in commands:
         console.print(Text(f" {what}", "dim"))
         console.print(Text(f"   {command}"), soft_wrap=True)
@@ -169,13 +175,14 @@ def _print_commands(heading: str, commands: Sequence[tuple[str, str]], console: 
 # --- pieces ----------------------------------------------------------------------------------------------------------
 
 
-def _heading(console: Console, title: str) -> None:
+def heading(console: Console, title: str, colour: str = "") -> None:
+    """Print a blank line and a heading."""
     console.print()
-    console.print(Text(title, "bold underline" if console.is_terminal else ""))
+    console.print(Text(title, f"bold underline {colour}" if console.is_terminal else colour))
 
 
 def _section(console: Console, title: str, *body: RenderableType) -> None:
-    _heading(console, title)
+    heading(console, title)
     for part in body:
         console.print(part)
 
@@ -204,6 +211,16 @@ def _table(console: Console, *columns: tuple[str, int]) -> Table:
     table = Table(box=RULE, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
     for head, width in columns:
         table.add_column(Text(head), overflow="fold", min_width=width if width and console.width >= NARROW else None)
+    return table
+
+
+def figures_table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]], right: int) -> Table:
+    """Return a table of text; the last `right` columns are figures."""
+    table = _table(console, *((head, 0) for head in heads[: len(heads) - right]))
+    for head in heads[len(heads) - right :]:
+        table.add_column(Text(head), overflow="fold", justify="right")
+    for row in rows:
+        table.add_row(*(Text(words.visible(cell)) for cell in row))
     return table
 
 

@@ -343,8 +343,12 @@ NEXT_STEP = "Start from a configuration that passes: give another baseline, or r
 
 def target(space: SpaceMap) -> str:
     """Return "gfx950 (cdna4)"."""
-    alias = ALIASES.get(space.target)
-    return visible(space.target) + (f" ({alias})" if alias else "")
+    return target_name(space.target)
+
+
+def target_name(name: str) -> str:
+    """Return "gfx950 (cdna4)" for "gfx950"."""
+    return visible(name) + (f" ({ALIASES[name]})" if name in ALIASES else "")
 
 
 def place(file: str, line: int | None) -> str:

@@ -1,0 +1,34 @@
+"""What the programs of equal configurations take more or less of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gluonmap.differing import Difference
+from gluonmap.differing.resources import ResourceChange
+from gluonmap.report import words
+from gluonmap.report.differing.regressions import alike, grew, moved
+from gluonmap.report.together import Line
+
+HEADS = ("", "grew in", "fell in", "most", "least")
+
+
+def changed(found: Difference) -> list[ResourceChange]:
+    """Return the resources that are not the same everywhere, in the order of the reports."""
+    changes = [change for change in found.resources if change.grew or change.shrank]
+    return sorted(changes, key=lambda change: words.RESOURCE_FIELDS.index(change.resource))
+
+
+def resources(found: Difference) -> Iterator[tuple[str, ...]]:
+    """Yield rows under `HEADS`."""
+    for change in changed(found):
+        head, unit = words.resource(found.after.target, change.resource)
+        ends = (f"{g.before:,} → {g.after:,}{unit}" if g else "" for g in (change.most, change.least))
+        yield head, f"{change.grew:,}", f"{change.shrank:,}", *ends
+
+
+def costlier(found: Difference) -> Iterator[Line]:
+    """Yield where the largest growths are, by configuration; of the occupancy the largest fall."""
+    extremes = (change.least if change.resource == "occupancy" else change.most for change in changed(found))
+    for growths in alike(filter(None, extremes), lambda growth: moved(growth.moves)):
+        yield Line(f"{', '.join(grew(found, growth) for growth in growths)} at {moved(growths[0].moves)}")
