@@ -44,7 +44,7 @@ from gluonmap.noise import Comparison, Interval
 from gluonmap.noise import Standing as Verdict
 from gluonmap.raced import Finalist, RaceRecord
 from gluonmap.report import words
-from gluonmap.report.html import cells, page, programs, shell, site
+from gluonmap.report.html import cells, funnel, page, programs, shell, site
 from gluonmap.space import Measured, OnDevice, SpaceMap
 from gluonmap.terms import Member
 
@@ -306,12 +306,12 @@ def test_the_first_screen_says_what_a_person_would_say_and_how_much_is_left() ->
 def test_bars_are_as_long_as_the_logarithm_of_what_they_count(sizes: Sizes, bars: list[tuple[str, float]]) -> None:
     space = together()
     assert space.joint is not None
-    found = page.bars(replace(space, joint=replace(space.joint, sizes=sizes)))
+    found = funnel.bars(replace(space, joint=replace(space.joint, sizes=sizes)))
     assert [(bar.name, bar.width) for bar in found] == bars
 
 
 def test_a_map_of_single_values_says_that_nothing_is_known_of_them_together() -> None:
-    (bar,) = page.bars(MXFP4)
+    (bar,) = funnel.bars(MXFP4)
     assert (bar.name, bar.number) == ("signature", "1,769,472")
     assert "how they combine was not asked" in bar.note
 

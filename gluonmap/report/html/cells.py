@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec import UnsetType
 
 from gluonmap import targets
-from gluonmap.model import Effect, Resources
+from gluonmap.model import Effect, Resources, Value
 from gluonmap.report import measured, words
 from gluonmap.report.words import Figure, Mark
 from gluonmap.space import KnobMap, SpaceMap, ValueMap
@@ -107,7 +107,7 @@ def _cell(space: SpaceMap, anchor: str, name: str, knob: KnobMap, value: ValueMa
         note=token.note,
         said=", ".join(part for part in parts if part),
         headline=f"{name} = {token.text}",
-        facts=tuple(_facts(space, knob, value)),
+        facts=tuple(facts(value, space.file, knob.equivalent)),
         figures=figures(space.target, value.resources),
     )
 
@@ -127,16 +127,17 @@ def figures(target: str, resources: Resources | None) -> tuple[Figure, ...]:
     return tuple(found)
 
 
-def _facts(space: SpaceMap, knob: KnobMap, value: ValueMap) -> Iterator[Fact]:
+def facts(value: ValueMap, file: str, equivalent: Sequence[Sequence[Value]] = ()) -> Iterator[Fact]:
+    """Yield what is known of a value; `equivalent` are groups of values that are one program."""
     stage = f" in {value.stage}" if value.stage else ""
     status = f", exit status {value.exit_status}" if value.exit_status not in (None, 0) else ""
     yield Fact("outcome", f"{value.outcome}{f' {value.kind}' if value.kind else ''}{stage}{status}")
-    if effect := _effect(knob, value):
+    if effect := _effect(value, equivalent):
         yield Fact("effect", effect)
     if value.reason.strip():
         yield Fact("reason", value.reason, "long")
     if value.line is not None:
-        yield Fact("kernel line", words.place(value.file or space.file, value.line), "code")
+        yield Fact("kernel line", words.place(value.file or file, value.line), "code")
     for text in dict.fromkeys(value.because):
         yield Fact("forbidden by", text)
     yield from _told_by_device(value)
@@ -148,11 +149,11 @@ def _facts(space: SpaceMap, knob: KnobMap, value: ValueMap) -> Iterator[Fact]:
         yield Fact("repeat by hand", value.repeat, "command")
 
 
-def _effect(knob: KnobMap, value: ValueMap) -> str:
+def _effect(value: ValueMap, equivalent: Sequence[Sequence[Value]]) -> str:
     if value.effect in (Effect.ABORTING, Effect.UNKNOWN):
         return ""
     name = words.label(value.value)
-    group = next((g for g in knob.equivalent if name in map(words.label, g)), ())
+    group = next((g for g in equivalent if name in map(words.label, g)), ())
     others = [label for label in map(words.label, group) if label != name]
     same = f"one program with {words.listed(others)}" if others else ""
     changes = f"changes {value.detail}" if value.detail else ""

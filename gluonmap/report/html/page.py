@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gluonmap.joint import Joint
 from gluonmap.model import Outcome
 from gluonmap.raced import RaceRecord
 from gluonmap.report import measured, together, words
-from gluonmap.report.html import cells, drawing, programs, racing, relations, shell
+from gluonmap.report.html import cells, drawing, funnel, programs, racing, relations, shell
 from gluonmap.space import SpaceMap
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One number of the funnel; `width` in per cent of the widest, on a logarithmic scale."""
-
-    name: str
-    number: str
-    note: str
-    width: float
 
 
 def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "", warnings: Sequence[str] = ()) -> bytes:
@@ -47,8 +35,8 @@ def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "",
         "races": [racing.race(space, record) for record in races],
         "joint": joint,
         "told": told,
-        "bars": bars(space),
-        "ticks": _ticks(space),
+        "bars": funnel.bars(space),
+        "ticks": funnel.ticks([number for _, number, _ in funnel.counts(space) if number is not None]),
         "literals": space.literals,
         "notes": space.notes,
         "passed_with": words.warnings(space),
@@ -147,68 +135,3 @@ def _baseline_facts(space: SpaceMap) -> list[cells.Fact]:
     styles = {"why": "long", "where": "code"}
     found = [cells.Fact(name, text, styles.get(name, "text")) for name, text in words.baseline_facts(space)]
     return [cells.Fact("why", space.reason, "long") if fact.name == "why" else fact for fact in found]
-
-
-# --- the funnel ------------------------------------------------------------------------------------------------------
-
-
-def bars(space: SpaceMap) -> list[Bar]:
-    """Return the signature, what of it is feasible, the distinct programs, and those that were compiled."""
-    found = _counts(space)
-    most = max((number for _, number, _ in found if number is not None), default=1)
-    return [Bar(name, "" if n is None else f"{n:,}", note, _length(n, most)) for name, n, note in found]
-
-
-def _counts(space: SpaceMap) -> list[tuple[str, int | None, str]]:
-    knobs = words.plural(len(space.knobs), "knob")
-    joint = space.joint
-    if joint is None:
-        product = math.prod(len(knob.values) for knob in space.knobs.values())
-        return [("signature", product, f"{knobs}, turned one at a time: how they combine was not asked")]
-    size = joint.sizes
-    found: list[tuple[str, int | None, str]] = [("signature", size.signature, knobs)]
-    if size.feasible is None:
-        return [*found, ("feasible", None, "the constraints are too entangled to count"), _compiled(joint)]
-    note = "every one was compiled" if size.complete else "meet all constraints"
-    found.append(("feasible", size.feasible, f"{_share(size.feasible, size.signature)} of the signature; {note}"))
-    if size.programs is None:
-        return [*found, _compiled(joint)]
-    if size.complete or len(joint.programs) >= size.programs:
-        how = "counted, every feasible configuration being compiled" if size.complete else "each compiled"
-        return [*found, ("programs", size.programs, f"{_share(size.programs, size.feasible)} of the feasible; {how}")]
-    return [*found, ("programs", size.programs, "at most, by the rules of sameness"), _compiled(joint)]
-
-
-def _compiled(joint: Joint) -> tuple[str, int | None, str]:
-    return "compiled", len(joint.programs), "of these to machine code, no two alike"
-
-
-def _share(part: int, whole: int) -> str:
-    share = part / whole if whole else 0.0
-    if share == 1 or share >= 0.1:
-        return f"{share:.0%}"
-    return f"{share:.2%}" if share >= 0.0005 else f"{share:.1e}"
-
-
-def _length(number: int | None, most: int) -> float:
-    """Per cent of the scale; one alone is still seen."""
-    if not number:
-        return 0.0
-    return round(max(1.0, 100 * math.log10(number) / math.log10(most)), 2) if most > 1 else 100.0
-
-
-def _ticks(space: SpaceMap) -> list[tuple[float, str]]:
-    """Powers of ten on the funnel's scale: place in per cent, text."""
-    counts = [number for _, number, _ in _counts(space) if number is not None]
-    most = max(counts, default=1)
-    if most <= 1 or len(counts) == 1:
-        return []
-    step = 1 if most < 10**7 else 2
-    powers = range(0, math.floor(math.log10(most)) + 1, step)
-    return [(round(100 * power / math.log10(most), 2), _power(power)) for power in powers]
-
-
-def _power(power: int) -> str:
-    """A power of ten, short: "100", "10 k", "1 M"."""
-    unit = " kMGTP"[power // 3] if power < 18 else ""
-    return f"{10 ** (power % 3)} {unit}".strip() if unit else f"1e{power}"

@@ -12,7 +12,7 @@ from gluonmap.errors import UsageError
 from gluonmap.model import Outcome
 from gluonmap.raced import RaceRecord
 from gluonmap.report import words
-from gluonmap.report.html import cells, page, shell
+from gluonmap.report.html import cells, funnel, page, shell
 from gluonmap.space import SpaceMap
 
 INDEX = "index.html"
@@ -134,7 +134,7 @@ def _entry(href: str, space: SpaceMap) -> Entry:
     mark = words.baseline_mark(space)
     counted = tuple((str(each), count) for each, count in words.counts(space).items() if count)
     failed = space.outcome != Outcome.PASS
-    sizes = " → ".join(bar.number for bar in page.bars(space)[:3] if bar.number)
+    sizes = " → ".join(bar.number for bar in funnel.bars(space)[:3] if bar.number)
     notes = []
     if space.stable is False:
         notes.append("unstable code")
