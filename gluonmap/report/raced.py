@@ -39,12 +39,13 @@ def render(record: RaceRecord) -> None:
     before, after = record.clocks_mhz
     clocks = f", clock {before} MHz before and {after} MHz after" if before and after else ""
     click.echo(f"Triton {record.triton}, torch {record.torch}{clocks}")
-    click.echo(f"numbers: {_numbers(record)}")
+    click.echo(f"numbers: {numbers(record)}")
     for config, text in record.failures[:5]:
         click.echo(f"left out: {_moves(config, base)}: {visible(text)}")
 
 
-def _numbers(record: RaceRecord) -> str:
+def numbers(record: RaceRecord) -> str:
+    """Whether the finalists' numbers were checked, and how well they agree."""
     if record.unchecked:
         return f"not checked: {visible(record.unchecked)}"
     worst = max((item.error for item in record.finalists if item.error is not None), default=0.0)
