@@ -104,7 +104,7 @@ def read_kernel(files: Files, path: Path, kernel: str) -> Function:
         UnknownKernel: it holds none of that name.
     """
     try:
-        module = Module(path, ast.parse(text_of(path)))
+        module = files.known.get(path.absolute()) or Module(path, ast.parse(text_of(path)))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}.") from error
     except (SyntaxError, ValueError, RecursionError) as error:
