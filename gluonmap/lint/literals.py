@@ -36,8 +36,8 @@ def check(subject: Subject, body: Body) -> Iterator[Finding]:
         yield subject.finding(
             "GM204",
             first,
-            f"a tile of {body.function.name} has a side of {size} by a number in the text, beside {listed(beside[:3])}: "
-            "no tuner can turn it",
+            f"a tile of {body.function.name} has a side of {size} by a number in the text, beside {listed(beside[:3])}"
+            ": no tuner can turn it",
             f"make it a constexpr parameter, and give {size} at the launch",
             body.function.name,
         )

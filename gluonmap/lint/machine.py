@@ -179,7 +179,7 @@ def _sources(subject: Subject, kernel: Function) -> tuple[FunctionSource, ...]:
 def _meant(subject: Subject, kernel: Function) -> str:
     """Why the kernel is for gfx942; empty: nothing says so."""
     path = subject.module.path
-    if any(_WORD.search(name) for name in (*path.parts[-4:-1], path.stem)):
+    if any(_WORD.search(name) for name in (*path.parts[-3:-1], path.stem)):
         return "its path"
     if _WORD.search(kernel.name):
         return "its name"

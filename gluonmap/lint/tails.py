@@ -95,6 +95,7 @@ def _accesses(body: Body, tiles: dict[str, Tile]) -> Iterator[_Access]:
         if {"make_block_ptr", "make_tensor_descriptor"} & body.made_with(address):
             continue
         mask = argument(call, "mask", mask_place)
+        mask = None if isinstance(mask, ast.Constant) and mask.value is None else mask
         bounds = _bounds(body, tiles, mask) if mask is not None else {}
         named = body.behind(mask) if mask is not None else set()
         covered = frozenset({*bounds, *(tiles[name] for name in named if name in tiles)})

@@ -84,8 +84,8 @@ def _list(subject: Subject, kernel: Function, call: ast.Call, settings: Settings
         yield subject.finding(
             "GM106",
             configs,
-            f"{kernel.name} is tuned over {found.low:,} configurations, more than {settings.budget:,}: all are compiled "
-            "and timed, and timed again for every new key",
+            f"{kernel.name} is tuned over {found.low:,} configurations, more than {settings.budget:,}: all are "
+            "compiled and timed, and timed again for every new key",
             "cut the list before the race: prune_configs_by=, or the configurations of a map (gluonmap probe)",
             kernel.name,
         )
