@@ -63,7 +63,7 @@ def test_the_projects_own_kernels_probes_and_benchmarks_are_clean() -> None:
     assert (result.files, result.ignored) == (result.files, 0)
 
 
-# ---- configurations ----------------------------------------------------------------------------------------------------
+# ---- configurations --------------------------------------------------------------------------------------------------
 
 
 def test_knobs_of_amd_as_keywords_are_found_under_any_name_of_triton_alone(tmp_path: Path) -> None:
@@ -106,8 +106,13 @@ def double(x_ptr, n, BLOCK: tl.constexpr):
         ("SIZES = [64]\nif HOPPER:\n    SIZES = [64, 128]", "[triton.Config({'BLOCK': b}) for b in SIZES]", "", []),
         ("", "[triton.Config({'BLOCK': b}) for b in (64, 128) if fits(b)]", "", []),
         ("def configs():\n    return [triton.Config({'BLOCK': 64})]", "configs()", "", ["GM105"]),
-        ("def configs():\n    if HOPPER:\n        return []\n    return [triton.Config({})]", "configs()", "", []),
+        ("def configs():\n    if NEW:\n        return []\n    return [triton.Config({})]", "configs()", "", ["GM105"]),
+        ("def configs():\n    if NEW:\n        return BOTH\n    return [triton.Config({})]", "configs()", "", []),
         ("", "some_list()", "", []),
+        ("from lists import one", "one([triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 128})])", "", ["GM105"]),
+        ("from lists import some", "some([triton.Config({'BLOCK': 64})])", "", ["GM105"]),
+        ("from lists import some", "some([triton.Config({'BLOCK': b}) for b in (64, 128)])", "", []),
+        ("from lists import cached", "cached()", "", []),
         ("", "[triton.Config({'BLOCK': b}) for b in range(64, 12928, 64)]", "", ["GM106"]),
         ("", "[triton.Config({'BLOCK': b}) for b in range(64, 12864, 64)]", "", []),
         ("", "[triton.Config({'BLOCK': b}) for b in range(64, 12928, 64)]", ", prune_configs_by={}", []),
@@ -116,8 +121,18 @@ def double(x_ptr, n, BLOCK: tl.constexpr):
 def test_configurations_are_counted_where_the_text_tells(
     tmp_path: Path, before: str, configs: str, more: str, expected: list[str]
 ) -> None:
+    (tmp_path / "lists.py").write_text(
+        "def one(configs):\n    if FAST:\n        return [configs[0]]\n    return [configs[-1]]\n\n\n"
+        "def some(configs, first=None):\n    return configs if TUNE else [first or configs[0]]\n\n\n"
+        "@remembered\ndef cached():\n    return [1]\n"
+    )
     text = TUNED.format(before=before, configs=configs, more=more)
     assert [item.code for item in found(tmp_path, text)] == expected
+
+
+def test_a_key_that_no_race_reads_is_not_spoken_of(tmp_path: Path) -> None:
+    text = TUNED.format(before="", configs="[triton.Config({'BLOCK': 64})]", more="").replace('key=["n"]', "key=[]")
+    assert [item.code for item in found(tmp_path, text)] == ["GM105"]
 
 
 def test_the_budget_is_the_users(tmp_path: Path) -> None:
@@ -125,7 +140,7 @@ def test_the_budget_is_the_users(tmp_path: Path) -> None:
     assert [item.code for item in found(tmp_path, text, Settings(budget=2))] == ["GM106"]
 
 
-# ---- the key -----------------------------------------------------------------------------------------------------------
+# ---- the key ---------------------------------------------------------------------------------------------------------
 
 KEYED = (
     HEAD
@@ -175,7 +190,7 @@ def test_the_grid_of_the_probe_file_counts(tmp_path: Path) -> None:
     assert item.message.startswith("key= of double misses batch (batch: grid in the probe file): ")
 
 
-# ---- the grid ------------------------------------------------------------------------------------------------------------
+# ---- the grid --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -190,7 +205,8 @@ def test_the_grid_of_the_probe_file_counts(tmp_path: Path) -> None:
 )
 def test_a_fixed_grid_is_found_where_the_block_is_tuned(tmp_path: Path, grid: str, expected: list[str]) -> None:
     text = TUNED.format(before="", configs="[triton.Config({'BLOCK': b}) for b in (64, 128)]", more="")
-    host = f"\n\ndef call(x, n):\n    grid = (n // 128, 1)\n    def made(META):\n        return (1,)\n    double[{grid}](x, n)\n"
+    made = "    def made(META):\n        return (1,)\n"
+    host = f"\n\ndef call(x, n):\n    grid = (n // 128, 1)\n{made}    double[{grid}](x, n)\n"
     assert [item.code for item in found(tmp_path, text + host)] == expected
 
 
@@ -209,7 +225,7 @@ def test_the_kernel_may_stand_in_another_file_of_the_project(tmp_path: Path) -> 
     assert codes(tmp_path, host, name="host.py") == [("GM104", 5)]
 
 
-# ---- constexprs ------------------------------------------------------------------------------------------------------------
+# ---- constexprs ------------------------------------------------------------------------------------------------------
 
 
 def test_what_the_compiler_or_the_host_reads_is_read(tmp_path: Path) -> None:
@@ -279,7 +295,7 @@ def test_helpers_methods_and_other_jits_are_left_alone(tmp_path: Path) -> None:
     assert codes(tmp_path, text) == []
 
 
-# ---- tails -------------------------------------------------------------------------------------------------------------------
+# ---- tails -----------------------------------------------------------------------------------------------------------
 
 TAIL = (
     HEAD
@@ -341,14 +357,15 @@ def test_buffer_operations_have_their_offsets_and_masks_elsewhere(tmp_path: Path
 
 def test_block_pointers_and_descriptors_have_bounds_of_their_own(tmp_path: Path) -> None:
     text = TAIL.format(
-        line="x = tl.load(tl.make_block_ptr(x_ptr, (M,), (1,), (pid * BM,), (BM,), (0,)) + rows * 0)\n    x = desc.load([row])",
+        line="block = tl.make_block_ptr(x_ptr, (M,), (1,), (row,), (BM,), (0,))\n"
+        "    x = tl.load(block + rows * 0) + desc.load([row])",
         mask="rows < M",
         host="",
     )
     assert codes(tmp_path, text.replace("M, K", "M, desc, K")) == [("GM201", 6)]
 
 
-# ---- strides and literals ------------------------------------------------------------------------------------------------------
+# ---- strides and literals --------------------------------------------------------------------------------------------
 
 
 def test_strides_are_looked_at_where_some_are_assumed_and_only_if_asked(tmp_path: Path) -> None:
@@ -382,14 +399,15 @@ def test_numbers_in_tiles_are_found_from_64_on_beside_parameters(tmp_path: Path)
     assert "has a side of 128 by a number in the text, beside BLOCK_M:" in item.message
 
 
-# ---- the machine -----------------------------------------------------------------------------------------------------------------
+# ---- the machine -----------------------------------------------------------------------------------------------------
 
 
 def test_a_question_is_followed_through_functions_and_modules(tmp_path: Path) -> None:
     (tmp_path / "arch.py").write_text(
         "import triton\n"
         "try:\n    _ARCH = triton.runtime.driver.active.get_current_target().arch\n"
-        "except RuntimeError:\n    _ARCH = None\n\n\ndef get_arch():\n    return _ARCH\n\n\ndef name():\n    return 'triton'\n"
+        "except RuntimeError:\n    _ARCH = None\n\n\n"
+        "def get_arch():\n    return _ARCH\n\n\ndef name():\n    return 'triton'\n"
     )
     text = """
     import triton
@@ -467,7 +485,7 @@ def test_a_helper_in_another_file_counts_for_the_kernel(tmp_path: Path) -> None:
     )
 
 
-# ---- files, comments, the command ------------------------------------------------------------------------------------------------
+# ---- files, comments, the command ------------------------------------------------------------------------------------
 
 BAD = "import triton\na = triton.Config({}, kpack=2)"
 
@@ -514,7 +532,14 @@ def test_folders_are_searched_for_files_that_speak_of_triton(tmp_path: Path) -> 
     result = lint([tmp_path, tmp_path / "a.py"])
     assert [Path(item.path).name for item in result.findings] == ["a.py", "b.py"]
     assert result.files == 2
-    assert [item.code for item in lint([tmp_path / "plain.py"]).findings] == ["GM001"]
+
+
+def test_a_file_that_speaks_of_no_triton_is_only_parsed_where_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    (tmp_path / "other.py").write_text("import torch\nNAME = torch.cuda.get_device_name(0)\n")
+    assert lint([tmp_path]).files == 0
+    named = lint([tmp_path / "broken.py", tmp_path / "other.py"])
+    assert ([item.code for item in named.findings], named.files) == (["GM001"], 2)
 
 
 def test_paths_that_are_none_are_the_users_mistake(tmp_path: Path) -> None:
@@ -539,8 +564,8 @@ def test_the_command_prints_a_line_and_its_mend_and_ends_with_1(tmp_path: Path) 
     assert (result.exit_code, result.stdout.splitlines()) == (
         1,
         [
-            f"{tmp_path.as_posix()}/k.py:2:23 GM101 triton.Config takes no keyword kpack: it raises TypeError when the file is "
-            "imported.",
+            f"{tmp_path.as_posix()}/k.py:2:23 GM101 triton.Config takes no keyword kpack: it raises TypeError when the "
+            "file is imported.",
             '    Mend: write it into the first argument: Config({…, "kpack": 2}, …).',
             "1 finding in 1 of 1 file",
         ],

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gluonmap.keys.text import Function, Module, is_jit
-from gluonmap.lint.finding import Finding
+from gluonmap.lint.finding import Finding, Settings
 from gluonmap.lint.subject import Subject
 from gluonmap.lint.trees import call_name, full_name, last_name, written
 from gluonmap.lint.tuner import probe_of
@@ -16,10 +16,12 @@ from gluonmap.model import FunctionSource
 from gluonmap.source import Definition, absolute_line, allowed_targets, dotted, source_of, target_apis, text_of
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject, settings: Settings) -> Iterator[Finding]:
     """Yield what ties the file to the machine that imports it, or to another target than it is for."""
-    yield from _at_import(subject)
-    yield from _apis(subject)
+    if "GM301" in settings.codes:
+        yield from _at_import(subject)
+    if "GM302" in settings.codes:
+        yield from _apis(subject)
 
 
 # ---- at import -------------------------------------------------------------------------------------------------------
@@ -32,7 +34,7 @@ _MOST_HOPS = 4
 
 
 def _at_import(subject: Subject) -> Iterator[Finding]:
-    if _is_no_module(subject):
+    if _is_no_module(subject) or "triton" not in subject.text:
         return
     asking = _Asking(subject)
     for calls in _calls_at_import(subject.module.tree):
@@ -49,9 +51,11 @@ def _at_import(subject: Subject) -> Iterator[Finding]:
 
 def _is_no_module(subject: Subject) -> bool:
     """Whether nobody imports the file: a test, or a script."""
-    name = subject.module.path.name
-    argv = any(dotted(node) == "sys.argv" for node in subject.flat.level if isinstance(node, ast.Attribute))
-    return bool(_TESTS.search(name)) or not subject.module.path.stem.isidentifier() or argv
+    path = subject.module.path
+    if _TESTS.search(path.name) or not path.stem.isidentifier():
+        return True
+    level = subject.flat.level if "sys.argv" in subject.text else []
+    return any(dotted(node) == "sys.argv" for node in level if isinstance(node, ast.Attribute))
 
 
 class _Asking:
@@ -137,7 +141,7 @@ _DENIED = re.compile(
 
 
 def _apis(subject: Subject) -> Iterator[Finding]:
-    if "gluon" not in subject.text:
+    if "gluon" not in subject.text or "jit" not in subject.text:
         return
     for kernel in subject.kernels:
         why = _meant(subject, kernel)

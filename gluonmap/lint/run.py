@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import gc
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -75,6 +76,9 @@ def _lint_file(path: Path, text: str, trees: Trees, settings: Settings) -> tuple
 
 
 def _every(subject: Subject, settings: Settings) -> Iterator[Finding]:
+    yield from machine.check(subject, settings)
+    if not _KERNELS.search(subject.text):
+        return
     yield from tuner.check(subject, settings)
     yield from unread.check(subject)
     for kernel in subject.kernels:
@@ -83,7 +87,10 @@ def _every(subject: Subject, settings: Settings) -> Iterator[Finding]:
         yield from literals.check(subject, body)
         if "GM203" in settings.codes:
             yield from strides.check(subject, body)
-    yield from machine.check(subject)
+
+
+_KERNELS = re.compile(r"jit|Config|\]\s*\(")
+"""A kernel, a configuration or a launch: most files that speak of Triton have none, and need no second look."""
 
 
 def _unparsed(path: str, error: Exception) -> Finding:

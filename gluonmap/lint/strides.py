@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from gluonmap.keys.text import Function, decorator_name
 from gluonmap.lint.finding import Finding
 from gluonmap.lint.subject import Subject
-from gluonmap.lint.tails import LOADS
-from gluonmap.lint.trees import Body, call_name, full_name, last_name, listed, written
+from gluonmap.lint.tails import LOADS, accesses
+from gluonmap.lint.trees import Body, call_name, full_name, last_name, listed, same, written
 
 _STRIDE = re.compile(r"(^|_)strides?(_|$|[a-z0-9])", re.IGNORECASE)
 
@@ -34,11 +34,13 @@ def check(subject: Subject, body: Body) -> Iterator[Finding]:
                 wide |= {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
             case ast.BinOp(left=left, op=ast.Mult(), right=right):  # times a scalar it joins the base, and is no offset
                 for stride, other in ((left, right), (right, left)):
-                    made = body.made_with(other) if isinstance(stride, ast.Name) else set()
-                    # Wide or loaded offsets are none that the compiler could prove small and positive anyway.
-                    if isinstance(stride, ast.Name) and "arange" in made and not made & {"to", *LOADS}:
+                    if isinstance(stride, ast.Name) and _is_offset(body, other):
                         used.add(stride.id)
-    left_out = [name for name in strides if name in used - assumed - wide]
+    addressed: set[str] = set()
+    for access in accesses(body, {}):
+        if not LOADS & body.made_with(access.address):  # a loaded index may be negative: nothing is lost by the stride
+            addressed |= body.added(access.address)
+    left_out = [name for name in strides if name in (used & addressed) - assumed - wide]
     if left_out:
         several = f"{len(assumed & set(strides))} of {len(strides)} strides"
         yield subject.finding(
@@ -49,6 +51,32 @@ def check(subject: Subject, body: Body) -> Iterator[Finding]:
             "; ".join(f"tl.assume({name} > 0)" for name in left_out[:3]) + ("; …" if len(left_out) > 3 else ""),
             kernel.name,
         )
+
+
+def _is_offset(body: Body, node: ast.expr) -> bool:
+    """Whether it is `arange` and what is added to it, so that the stride alone decides its sign; of 32 bits.
+
+    A remainder has the sign of what is divided; a quotient has not.
+    """
+    if "to" in body.made_with(node):  # a cast may widen
+        return False
+    seen: set[str] = set()
+    pending: list[ast.AST] = [node]
+    while pending:
+        match pending.pop():
+            case ast.Name(id=name):
+                if name not in seen:
+                    seen.add(name)
+                    pending += body.values.get(name, [])
+            case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+                pending += [left, right]
+            case ast.BinOp(left=left, op=ast.Mod()):
+                pending.append(left)
+            case ast.Call() as call if last_name(call) == "arange":
+                return True
+            case other:
+                pending += [inner] if (inner := same(other)) is not None else []
+    return False
 
 
 def _annotation(kernel: Function, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gluonmap.lint.finding import Finding
@@ -21,7 +21,9 @@ Tile = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class _Access:
+class Access:
+    """One load or store at an address."""
+
     call: ast.Call
     address: ast.expr
     mask: ast.expr | None
@@ -41,25 +43,25 @@ def check(subject: Subject, body: Body) -> Iterator[Finding]:
     if not any(last_name(call) == "program_id" for call in body.calls):
         return
     tiles = {name: tile for name in body.values if (tile := _tile_of(body, name))}
-    accesses = list(_accesses(body, tiles)) if tiles else []
+    found = list(accesses(body, tiles)) if tiles else []
     masked: dict[Tile, tuple[int, ast.Compare]] = {}
-    for access in accesses:
+    for access in found:
         for tile, compare in access.bounds.items():
             masked.setdefault(tile, (access.call.lineno, compare))
-    for access in accesses:
+    for access in found:
         # Under a condition it may be the branch for whole tiles; a mask without a comparison comes from elsewhere.
         if access.conditional or (access.mask is not None and not _compares(body, access.mask)):
             continue
         used = {tiles[name]: name for name in sorted(body.added(access.address)) if name in tiles}
         for tile in sorted(used.keys() - access.covered):
-            found = _told(subject, body, access, tile, used[tile], masked)
-            if found is not None:
-                yield found
+            finding = _told(subject, body, access, tile, used[tile], masked)
+            if finding is not None:
+                yield finding
                 break
 
 
 def _told(
-    subject: Subject, body: Body, access: _Access, tile: Tile, name: str, masked: dict[Tile, tuple[int, ast.Compare]]
+    subject: Subject, body: Body, access: Access, tile: Tile, name: str, masked: dict[Tile, tuple[int, ast.Compare]]
 ) -> Finding | None:
     """What is wrong with an access that has no mask for a tile; None where its tail may be none."""
     launches = [launch for launch in subject.launches if launch.kernel.node is body.function.node]
@@ -81,7 +83,7 @@ def _told(
     )
 
 
-def _accesses(body: Body, tiles: dict[str, Tile]) -> Iterator[_Access]:
+def accesses(body: Body, tiles: Mapping[str, Tile]) -> Iterator[Access]:
     """Loads and stores at addresses: descriptors, block pointers and shared memory have bounds of their own."""
     conditional = {id(inner) for node in body.nodes if isinstance(node, ast.If | ast.IfExp) for inner in ast.walk(node)}
     for call in body.calls:
@@ -99,7 +101,7 @@ def _accesses(body: Body, tiles: dict[str, Tile]) -> Iterator[_Access]:
         bounds = _bounds(body, tiles, mask) if mask is not None else {}
         named = body.behind(mask) if mask is not None else set()
         covered = frozenset({*bounds, *(tiles[name] for name in named if name in tiles)})
-        yield _Access(call, address, mask, id(call) in conditional, bounds, covered)
+        yield Access(call, address, mask, id(call) in conditional, bounds, covered)
 
 
 def _tile_of(body: Body, name: str) -> Tile | None:
@@ -119,7 +121,7 @@ def _tile_of(body: Body, name: str) -> Tile | None:
     return None
 
 
-def _bounds(body: Body, tiles: dict[str, Tile], mask: ast.expr) -> dict[Tile, ast.Compare]:
+def _bounds(body: Body, tiles: Mapping[str, Tile], mask: ast.expr) -> dict[Tile, ast.Compare]:
     found: dict[Tile, ast.Compare] = {}
     for node in _behind(body, mask):
         match node:

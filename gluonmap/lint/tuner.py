@@ -12,7 +12,7 @@ from gluonmap.keys import Argument, advise
 from gluonmap.keys.flow import GRID, HEURISTIC, LOOP, MASK, TILE_COUNT, Use
 from gluonmap.keys.host import decorated
 from gluonmap.keys.text import Function
-from gluonmap.lint.counting import count
+from gluonmap.lint.counting import UNKNOWN, Count, Counter
 from gluonmap.lint.finding import Finding, Settings
 from gluonmap.lint.subject import Launch, Subject, decorator
 from gluonmap.lint.trees import Body, Local, argument, call_name, full_name, last_name, listed, written
@@ -33,8 +33,9 @@ def check(subject: Subject, settings: Settings) -> Iterator[Finding]:
     for kernel in subject.kernels:
         tuner = decorator(kernel, "autotune")
         if tuner is not None:
-            yield from _list(subject, kernel, tuner, settings)
-            if "GM103" in settings.codes:
+            many = _counted(subject, tuner)
+            yield from _list(subject, kernel, tuner, many, settings)
+            if "GM103" in settings.codes and many.high not in (0, 1):
                 yield from _key(subject, kernel, tuner)
     if "autotune" in subject.text or any(launch.kernel.module is not subject.module for launch in subject.launches):
         yield from _grids(subject)
@@ -66,12 +67,14 @@ def _config(subject: Subject, call: ast.Call) -> Iterator[Finding]:
             )
 
 
-def _list(subject: Subject, kernel: Function, call: ast.Call, settings: Settings) -> Iterator[Finding]:
-    configs = argument(call, "configs", 0)
-    if configs is None:
-        return
-    found = count(configs, subject.globals)
-    if found.high is not None and found.high <= 1:
+def _counted(subject: Subject, tuner: ast.Call) -> Count:
+    configs = argument(tuner, "configs", 0)
+    return Counter(subject.trees, subject.module, subject.globals).count(configs) if configs is not None else UNKNOWN
+
+
+def _list(subject: Subject, kernel: Function, tuner: ast.Call, many: Count, settings: Settings) -> Iterator[Finding]:
+    configs = argument(tuner, "configs", 0) or tuner
+    if many.high is not None and many.high <= 1:
         yield subject.finding(
             "GM105",
             configs,
@@ -79,12 +82,12 @@ def _list(subject: Subject, kernel: Function, call: ast.Call, settings: Settings
             "add the alternatives, or drop @triton.autotune and give the values at the launch",
             kernel.name,
         )
-    pruned = any(keyword.arg == "prune_configs_by" for keyword in call.keywords)
-    if found.low > settings.budget and not pruned:
+    pruned = any(keyword.arg == "prune_configs_by" for keyword in tuner.keywords)
+    if many.low > settings.budget and not pruned:
         yield subject.finding(
             "GM106",
             configs,
-            f"{kernel.name} is tuned over {found.low:,} configurations, more than {settings.budget:,}: all are "
+            f"{kernel.name} is tuned over {many.low:,} configurations, more than {settings.budget:,}: all are "
             "compiled and timed, and timed again for every new key",
             "cut the list before the race: prune_configs_by=, or the configurations of a map (gluonmap probe)",
             kernel.name,
