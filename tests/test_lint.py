@@ -109,6 +109,7 @@ def double(x_ptr, n, BLOCK: tl.constexpr):
         ("def configs():\n    if NEW:\n        return []\n    return [triton.Config({})]", "configs()", "", ["GM105"]),
         ("def configs():\n    if NEW:\n        return BOTH\n    return [triton.Config({})]", "configs()", "", []),
         ("", "some_list()", "", []),
+        ("", "[]", ", generate_configs='double'", []),
         ("from lists import one", "one([triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 128})])", "", ["GM105"]),
         ("from lists import some", "some([triton.Config({'BLOCK': 64})])", "", ["GM105"]),
         ("from lists import some", "some([triton.Config({'BLOCK': b}) for b in (64, 128)])", "", []),
