@@ -525,6 +525,14 @@ def test_what_cannot_be_parsed_is_one_finding(tmp_path: Path, text: str) -> None
     assert (item.code, item.line >= 1, item.column >= 1) == ("GM001", True, True)
 
 
+def test_an_expression_of_thousands_of_terms_is_one_finding_too(tmp_path: Path) -> None:
+    text = TAIL.format(line="x = " + " + ".join(["K"] * 3000), mask="rows < M", host="").replace(
+        "row = pid", "row = x + pid"
+    )
+    (item,) = found(tmp_path, text)
+    assert (item.code, "recursion" in item.message) == ("GM001", True)
+
+
 def test_folders_are_searched_for_files_that_speak_of_triton(tmp_path: Path) -> None:
     for name in ("a.py", "sub/b.py", ".venv/c.py", "sub/notes.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

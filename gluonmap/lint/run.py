@@ -69,7 +69,11 @@ def _lint_file(path: Path, text: str, trees: Trees, settings: Settings) -> tuple
         return [finding for finding in [_unparsed(shown, error)] if finding.code in settings.codes], 0
     trees.files.known[real] = module
     subject = Subject(shown, text, module, trees)
-    chosen = [finding for finding in dict.fromkeys(_every(subject, settings)) if finding.code in settings.codes]
+    try:
+        every = list(dict.fromkeys(_every(subject, settings)))
+    except RecursionError as error:  # an expression of thousands of terms parses, and cannot be written out again
+        every = [_unparsed(shown, error)]
+    chosen = [finding for finding in every if finding.code in settings.codes]
     told = comments.ignores(text)
     left = comments.applied(chosen, told, shown, settings)
     return left, sum(any(comment.hides(finding) for comment in told) for finding in chosen)
