@@ -21,6 +21,7 @@ from gluonmap.commands.engaged import engaged
 from gluonmap.commands.explain import explain
 from gluonmap.commands.export import export
 from gluonmap.commands.key import key
+from gluonmap.commands.lint import lint
 from gluonmap.commands.predict import predict
 from gluonmap.commands.race import race
 from gluonmap.commands.space import space as space_command
@@ -404,6 +405,7 @@ cli.add_command(engaged)
 cli.add_command(explain)
 cli.add_command(export)
 cli.add_command(key)
+cli.add_command(lint)
 cli.add_command(predict)
 cli.add_command(race)
 cli.add_command(space_command)
