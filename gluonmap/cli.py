@@ -18,6 +18,7 @@ from gluonmap.become import become
 from gluonmap.commands.engaged import engaged
 from gluonmap.commands.explain import explain
 from gluonmap.commands.export import export
+from gluonmap.commands.find_default import find_default
 from gluonmap.commands.key import key
 from gluonmap.commands.predict import predict
 from gluonmap.commands.race import race
@@ -391,6 +392,7 @@ def targets(as_json: bool) -> None:
 cli.add_command(engaged)
 cli.add_command(explain)
 cli.add_command(export)
+cli.add_command(find_default(probe, _settings))
 cli.add_command(key)
 cli.add_command(predict)
 cli.add_command(race)
