@@ -394,8 +394,13 @@ def classify(moved: Sequence[ValueMap]) -> KnobClass:
 
 def quoted(name: str, value: Value) -> str:
     """`NAME=VALUE` for a shell and for `--set`, which reads Python literals."""
-    text = f"{name}={value!r}" if isinstance(value, str) and _reads_as_other(value) else f"{name}={value}"
+    text = f"{name}={spelled(value)}"
     return text if all(c.isalnum() or c in "_=.-+*:/," for c in text) else "'" + text.replace("'", "'\\''") + "'"
+
+
+def spelled(value: Value) -> str:
+    """A value as it is typed on the command line, where Python literals are read."""
+    return repr(value) if isinstance(value, str) and _reads_as_other(value) else str(value)
 
 
 def _reads_as_other(text: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gluonmap.become import become
-from gluonmap.commands import compiling
+from gluonmap.commands import compiling, completion
 from gluonmap.options import pair, value_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("map_file", type=click.Path(path_type=Path))
-@click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…")
+@click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…", shell_complete=completion.moves)
 @click.option("--no-compile", is_flag=True, help="Say only what the map knows.")
 @click.option(
     "--repro",
@@ -87,7 +87,7 @@ def explain(
             explained.render(space, str(map_file), told, Console())
         script = _script(repro, judged, told, asking) if repro else None
     if as_json:
-        click.echo(codec.dumps(_document(space, map_file, told, script)).decode(), nl=False)
+        click.echo(codec.dumps(_document(space, map_file, told, script)), nl=False)
     match told.judgement.verdict:
         case Feasibility.FEASIBLE:
             sys.exit(0)

@@ -73,7 +73,7 @@ def find_default(probe: click.Command, settings_of: Callable[[Path, dict[str, An
                 if not as_json:
                     click.echo(("\n" if len(found) > 1 else "") + defaulted.render(default, command), nl=False)
         if as_json:
-            click.echo(codec.dumps(found[0] if len(found) == 1 else found).decode(), nl=False)
+            click.echo(codec.dumps(found[0] if len(found) == 1 else found), nl=False)
         sys.exit(1 if any(item["moves"] is None for item in found) else 0)
 
     own = {parameter.name: parameter for parameter in command.params}

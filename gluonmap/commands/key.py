@@ -33,7 +33,7 @@ def key(kernel_file: Path, kernel: str, tuned: str, probe_file: Path | None, as_
     names = [name.strip() for name in tuned.split(",") if name.strip()]
     told = advise(kernel_file, kernel, probe, names)
     if as_json:
-        click.echo(codec.dumps(told).decode(), nl=False)
+        click.echo(codec.dumps(told), nl=False)
     else:
         from gluonmap.report import keyed
 

@@ -56,7 +56,7 @@ def race(
     path = map_file.with_suffix(f".{_named(record.shape)}.race.json")
     codec.write(path, codec.dumps(record))
     if as_json:
-        click.echo(codec.dumps(record).decode(), nl=False)
+        click.echo(codec.dumps(record), nl=False)
     else:
         raced.render(record)
         click.echo(f"record: {path}")
