@@ -178,7 +178,10 @@ class _Fold:
             return "repair the kernel or the probe file's reference, or start from a configuration that is right"
         if isinstance(base, Verdict) and base.outcome is Outcome.HUNG:
             return "give it more time with --deadline, or start from a smaller tile with --set NAME=VALUE"
-        return "start from a configuration that compiles (--set NAME=VALUE, --config FILE.json, or the probe file)"
+        return (
+            "start from a configuration that compiles (--set NAME=VALUE, --config FILE.json, or the probe file); "
+            "gluonmap find-default, with the same flags, looks for one"
+        )
 
     def _fixed(self) -> dict[str, str]:
         fixed = dict(self.description.why_fixed)

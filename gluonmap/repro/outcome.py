@@ -61,9 +61,11 @@ def repro_run(name, deadline_s):
         )
         try:
             status = process.wait(timeout=deadline_s)
-        except subprocess.TimeoutExpired:
+        except BaseException as error:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
             return "HUNG", "deadline", f"no end within {deadline_s:g} s"
         said, complaint = (repro_lines(file) for file in (out, err))
     telling = [line for word in ("LLVM ERROR", "Assertion", "error:") for line in complaint if word in line]
