@@ -15,12 +15,15 @@ import click
 
 from gluonmap import __version__
 from gluonmap.become import become
+from gluonmap.commands import completion
 from gluonmap.commands.check import check
 from gluonmap.commands.diff import diff
 from gluonmap.commands.engaged import engaged
 from gluonmap.commands.explain import explain
 from gluonmap.commands.export import export
+from gluonmap.commands.find_default import find_default
 from gluonmap.commands.key import key
+from gluonmap.commands.lint import lint
 from gluonmap.commands.predict import predict
 from gluonmap.commands.race import race
 from gluonmap.commands.space import space as space_command
@@ -33,11 +36,35 @@ if TYPE_CHECKING:
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "auto_envvar_prefix": "GLUONMAP"}
 
 
+SUMMARIES = {
+    "probe": "Map a kernel: what fails, what is inert, what matters.",
+    "find-default": "The smallest change of a failing baseline that compiles.",
+    "report": "Render stored maps: terminal, Markdown, pages.",
+    "explain": "Why a configuration fails, and what passes nearby.",
+    "space": "Count, list and sample what is feasible.",
+    "predict": "What a map says of many configurations.",
+    "repeat": "One candidate by hand, with all the compiler prints.",
+    "diff": "What differs between two maps.",
+    "check": "Audit the configurations a project ships.",
+    "lint": "The traps of tuning in a kernel's text.",
+    "key": "Which arguments belong into the autotuner's key.",
+    "export": "A map in the files of other tools.",
+    "race": "Race a map's programs on this machine's GPU.",
+    "engaged": "Whether a program launches what was tuned.",
+    "learn": "The constraints of a recorded table of verdicts.",
+    "targets": "The targets and their limits.",
+}
+"""The commands in the order in which one meets them, each in half a line."""
+
+
 class Tool(click.Group):
     """Errors of ours are one message and an exit code, never a traceback.
 
     Caught here, before click's own handlers: those end Ctrl-C and a closed pipe with exit code 1, which is a finding.
     """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*SUMMARIES, *(name for name in super().list_commands(ctx) if name not in SUMMARIES)]
 
     def invoke(self, ctx: click.Context) -> Any:
         from gluonmap.errors import GluonmapError
@@ -67,6 +94,9 @@ class Tool(click.Group):
 def cli() -> None:
     """Map the real tunable space of a Gluon or Triton kernel, without a GPU.
 
+    Exit codes of all commands: 0 done, 1 findings (what that is, the command's help says), 2 usage, 3 fault, 130
+    interrupted.
+
     \b
     gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
     """
@@ -80,6 +110,7 @@ def cli() -> None:
     "target",
     multiple=True,
     metavar="NAME[,NAME]",
+    shell_complete=completion.targets,
     help="Targets to map, each apart; by default this machine's device, else all that the kernel's API allows.",
 )
 @click.option("--kernel", default="", metavar="NAME", help="Function to map, where the file holds several.")
@@ -182,6 +213,8 @@ def cli() -> None:
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def probe(kernel_file: Path, **options: Any) -> None:
     """Probe KERNEL_FILE, one knob at a time and then all together, and write its map.
+
+    Exit codes: 0 map written, 1 the baseline fails, 2 usage, 3 fault, 130 interrupted (what is known is kept).
 
     \b
     gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
@@ -297,7 +330,7 @@ def report(maps: Sequence[Path], site: Path | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("map_file", type=click.Path(path_type=Path))
-@click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…")
+@click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…", shell_complete=completion.moves)
 @click.option("--python", "python", default="", metavar="VENV", help="The environment whose Triton made the map.")
 @click.option("--any-triton", is_flag=True, help="Go on although another Triton made the map.")
 @click.option("--show", is_flag=True, help="Print the command of the fresh interpreter, and do not run it.")
@@ -336,8 +369,10 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
 @click.option(
     "--validate", type=click.IntRange(0), default=200, show_default=True, help="Rows to ask for the certificate."
 )
-@click.option("--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True, help="Of the certificate."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn by chance.")
 @click.option(
     "--deep/--no-deep",
     default=True,
@@ -368,7 +403,7 @@ def learn(table: Path, baseline: str, as_json: bool, **settings: Any) -> None:
         raise UsageError(f"the table {read.name!r} has no row for the baseline {start}.")
     learned, score = tables.learn_table(read, baseline=start, **settings)
     if as_json:
-        click.echo(codec.dumps({"table": read.name, "score": score, "learned": learned}).decode(), nl=False)
+        click.echo(codec.dumps({"table": read.name, "score": score, "learned": learned}), nl=False)
         return
     from rich.console import Console
 
@@ -380,7 +415,11 @@ def learn(table: Path, baseline: str, as_json: bool, **settings: Any) -> None:
 @cli.command()
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def targets(as_json: bool) -> None:
-    """List the targets and their limits."""
+    """List the targets and their limits.
+
+    \b
+    gluonmap targets
+    """
     from gluonmap import codec
     from gluonmap import targets as known
 
@@ -391,7 +430,7 @@ def targets(as_json: bool) -> None:
     ]
     if as_json:
         names = [h.replace(" ", "_") for h in heads]
-        click.echo(codec.dumps([dict(zip(names, row, strict=True)) for row in rows]).decode(), nl=False)
+        click.echo(codec.dumps([dict(zip(names, row, strict=True)) for row in rows]), nl=False)
         return
     from tabulate import tabulate
 
@@ -403,16 +442,20 @@ cli.add_command(diff)
 cli.add_command(engaged)
 cli.add_command(explain)
 cli.add_command(export)
+cli.add_command(find_default(probe, _settings))
 cli.add_command(key)
+cli.add_command(lint)
 cli.add_command(predict)
 cli.add_command(race)
 cli.add_command(space_command)
+for _name, _summary in SUMMARIES.items():
+    cli.commands[_name].short_help = _summary
 
 
 def _print_json(maps: list[SpaceMap]) -> None:
     from gluonmap import codec
 
-    click.echo(codec.dumps(maps[0] if len(maps) == 1 else maps).decode(), nl=False)
+    click.echo(codec.dumps(maps[0] if len(maps) == 1 else maps), nl=False)
 
 
 def _render(space: SpaceMap) -> None:
@@ -444,6 +487,8 @@ def _pages(map_file: Path, space: SpaceMap) -> None:
 
 def main() -> None:
     """Entry point."""
+    # What a terminal or a file of another encoding cannot hold is escaped; JSON goes out as bytes of UTF-8 anyway.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     cli()
 
 

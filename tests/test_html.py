@@ -584,7 +584,7 @@ def test_races_beside_a_map_are_found_and_broken_ones_are_told(tmp_path: Path) -
     records, wrong = site.races_beside(path, codec.read_map(path))
     assert [record.verdict for record in records] == ["win: 10.0 % faster than the baseline"]
     assert len(wrong) == 1
-    assert wrong[0].startswith("A race is left out: double.gfx950.cut.race.json is no race")
+    assert wrong[0].startswith("A race is left out: double.gfx950.cut.race.json is no record of a race")
 
 
 # --- evidence ---------------------------------------------------------------------------------------------------------

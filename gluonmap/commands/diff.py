@@ -57,7 +57,7 @@ def diff(before: Path, after: Path, form: str, as_json: bool, fail_on: str | Non
     match "json" if as_json else form:
         case "json":
             document = {"A": names[0], "B": names[1], "changed": found.changed, **msgspec.to_builtins(found)}
-            click.echo(codec.dumps(document).decode(), nl=False)
+            click.echo(codec.dumps(document), nl=False)
         case "markdown":
             click.echo(render_markdown(found, names), nl=False)
         case _:

@@ -9,6 +9,7 @@ from gluonmap.raced import Finalist, RaceRecord
 from gluonmap.report import words
 from gluonmap.report.html import cells
 from gluonmap.report.html.drawing import Track, track
+from gluonmap.report.raced import numbers
 from gluonmap.space import SpaceMap
 
 
@@ -97,6 +98,7 @@ def _facts(record: RaceRecord, base: Config) -> list[tuple[str, str]]:
     found = [
         ("noise floor", f"{record.floor:.2%}, from {record.floor_from}: a smaller difference is a tie"),
         ("rounds", f"{record.rounds} interleaved; intervals hold the median ratio at {confidence:.0%} confidence"),
+        ("numbers", numbers(record)),
         ("autotuner chose", _moves(record.autotuner, base)),
         (
             "before the rounds",
