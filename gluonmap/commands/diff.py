@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 if TYPE_CHECKING:
     from gluonmap.differing import Difference
 
+FORMATS = ("text", "markdown", "html", "json")
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of one step."""
 
@@ -19,8 +21,9 @@ MOST_ANNOTATIONS = 10
 @click.command()
 @click.argument("before", type=click.Path(path_type=Path), metavar="A")
 @click.argument("after", type=click.Path(path_type=Path), metavar="B")
-@click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write there; else print.")
 @click.option(
     "--fail-on",
     type=click.Choice(["regression", "change"]),
@@ -34,7 +37,9 @@ MOST_ANNOTATIONS = 10
     metavar="PERCENT",
     help="How much registers and spills of one configuration may grow; 8 registers always may.",
 )
-def diff(before: Path, after: Path, form: str, as_json: bool, fail_on: str | None, tolerance: float) -> None:
+def diff(
+    before: Path, after: Path, form: str, as_json: bool, out: Path | None, fail_on: str | None, tolerance: float
+) -> None:
     """Tell what differs from map A to map B: another target, another Triton, another state of the kernel.
 
     A regression is a configuration that was compiled and passed for A and that fails in B, is no longer handed over
@@ -44,9 +49,8 @@ def diff(before: Path, after: Path, form: str, as_json: bool, fail_on: str | Non
 
     \b
     gluonmap diff before.json reports/cdna3/gemm_bf16.gfx942.json --fail-on regression
+    gluonmap diff before.json reports/cdna3/gemm_bf16.gfx942.json --format html --out diff.html
     """
-    import msgspec
-
     from gluonmap import codec
     from gluonmap.differing import Tolerance, difference
     from gluonmap.report import github
@@ -54,20 +58,45 @@ def diff(before: Path, after: Path, form: str, as_json: bool, fail_on: str | Non
 
     names = str(before), str(after)
     found = difference(codec.read_map(before), codec.read_map(after), Tolerance(percent=tolerance))
-    match "json" if as_json else form:
-        case "json":
-            document = {"A": names[0], "B": names[1], "changed": found.changed, **msgspec.to_builtins(found)}
-            click.echo(codec.dumps(document), nl=False)
-        case "markdown":
-            click.echo(render_markdown(found, names), nl=False)
-        case _:
-            from rich.console import Console
+    form = "json" if as_json else form
+    if out is not None:
+        codec.write(out, _document(found, names, form))
+        click.echo(f"gluonmap: {out} written", err=True)
+    elif form == "text":
+        from rich.console import Console
 
-            render(found, names, Console())
+        render(found, names, Console())
+    else:
+        click.echo(_document(found, names, form), nl=False)
     if github.active():
         github.summarise(render_markdown(found, names))
         _annotate(found, severe=fail_on is not None)
     sys.exit(1 if fails(found, fail_on) else 0)
+
+
+def _document(found: Difference, names: tuple[str, str], form: str) -> bytes:
+    """The whole comparison in one of `FORMATS`; as text it is plain and 80 columns wide."""
+    import msgspec
+
+    from gluonmap import codec
+    from gluonmap.report.differing.rendered import render, render_markdown
+
+    match form:
+        case "json":
+            document = {"A": names[0], "B": names[1], "changed": found.changed, **msgspec.to_builtins(found)}
+            return codec.dumps(document)
+        case "markdown":
+            return render_markdown(found, names).encode()
+        case "html":
+            from gluonmap.report.html import comparison
+
+            return comparison.render(found, names)
+        case _:
+            from rich.console import Console
+
+            page = io.StringIO()
+            render(found, names, Console(file=page, width=80))
+            return page.getvalue().encode()
 
 
 def fails(found: Difference, fail_on: str | None) -> bool:

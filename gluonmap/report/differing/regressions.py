@@ -104,11 +104,10 @@ def why_failing(said: Said) -> str:
 def next_steps(found: Difference, map_name: str) -> list[str]:
     """Return commands that look at the first regression of each kind in the second map, whose name is given."""
     firsts = {item.kind: item for item in reversed(found.regressions)}
-    return list(dict.fromkeys(look(firsts[kind], map_name) for kind in RegressionKind if kind in firsts))
+    return list(dict.fromkeys(_look(firsts[kind], map_name) for kind in RegressionKind if kind in firsts))
 
 
-def look(item: Regression, map_name: str) -> str:
-    """Return the command that looks at a regression in the second map, whose name is given."""
+def _look(item: Regression, map_name: str) -> str:
     moves = "".join(f" {quoted(name, value)}" for name, value in item.again.items())
     verb = "repeat" if item.kind is RegressionKind.BASELINE else "explain"
     return f"gluonmap {verb} {shlex.quote(map_name)}{moves}"

@@ -10,6 +10,8 @@ from gluonmap.report import words
 from gluonmap.report.differing.regressions import alike, grew, moved
 from gluonmap.report.together import Line
 
+TELLING = ("vgpr", "spills", "scratch_bytes", "occupancy")
+"""Resources that one sentence names."""
 HEADS = ("", "grew in", "fell in", "most", "least")
 
 
@@ -17,6 +19,17 @@ def changed(found: Difference) -> list[ResourceChange]:
     """Return the resources that are not the same everywhere, in the order of the reports."""
     changes = [change for change in found.resources if change.grew or change.shrank]
     return sorted(changes, key=lambda change: words.RESOURCE_FIELDS.index(change.resource))
+
+
+def summary(found: Difference) -> str:
+    """Return "Of 6 pairs of programs, VGPR fell in 4; spills grew in 1 and fell in 2."; "" where they are alike."""
+    parts = []
+    for change in changed(found):
+        ways = [f"{verb} in {n:,}" for verb, n in (("grew", change.grew), ("fell", change.shrank)) if n]
+        if change.resource in TELLING:
+            parts.append(f"{words.resource(found.after.target, change.resource)[0]} {' and '.join(ways)}")
+    pairs = words.plural(max((change.compared for change in found.resources), default=0), "pair")
+    return f"Of {pairs} of programs, {'; '.join(parts)}." if parts else ""
 
 
 def resources(found: Difference) -> Iterator[tuple[str, ...]]:

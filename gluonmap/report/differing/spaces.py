@@ -23,17 +23,22 @@ def sizes(found: Difference) -> Iterator[Line]:
     """Yield the spaces compared, and how much the comparison of single configurations rests on."""
     if found.shared:
         yield Line(_shared(found.shared), tuple(examples(found, found.shared)))
-    asked = found.asked
+    yield from asked(found)
+
+
+def asked(found: Difference) -> Iterator[Line]:
+    """Yield how many configurations the two can be compared on."""
+    both = found.asked
     changed = sum(flip.before.compiled and flip.after.compiled for flip in found.flips)
     yield Line(
-        f"{words.plural(asked.both, 'configuration')} asked for both: {asked.passed_both:,} passed both; "
+        f"{words.plural(both.both, 'configuration')} asked for both: {both.passed_both:,} passed both; "
         f"{f'{changed:,}' if changed else 'none'} changed sides."
     )
-    if asked.one_program is not None:
+    if both.one_program is not None:
         yield Line(
-            f"Of {words.plural(asked.programs, 'program')} known in both, {asked.one_program:,} are the same code."
+            f"Of {words.plural(both.programs, 'program')} known in both, {both.one_program:,} are the same code."
         )
-    for letter, other, count in (("A", "B", asked.unknown_after), ("B", "A", asked.unknown_before)):
+    for letter, other, count in (("A", "B", both.unknown_after), ("B", "A", both.unknown_before)):
         if count:
             yield Line(f"{count:,} that passed for {letter} {'is' if count == 1 else 'are'} unknown to {other}.")
 

@@ -31,10 +31,12 @@
   opened();
 
   // Tables: by number where all cells are numbers, else by text; a second click turns the order around.
+  // A cell that is no plain number says in data-by which number stands for it.
   const number = (text) => text === "" || text === "–" ? null : Number(text.replace(/,/g, "").match(/^-?\d+(\.\d+)?(e[+-]?\d+)?/)?.[0] ?? NaN);
+  const value = (cell) => cell.dataset.by ?? cell.textContent.trim();
   const sort = (table, column, down) => {
     const body = table.tBodies[0];
-    const rows = [...body.rows].map((row, place) => ({ row, place, text: row.cells[column].textContent.trim() }));
+    const rows = [...body.rows].map((row, place) => ({ row, place, text: value(row.cells[column]) }));
     const numeric = rows.every(({ text }) => !Number.isNaN(number(text)));
     const sign = down ? -1 : 1;
     rows.sort((a, b) => {
