@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,8 @@ from hypothesis import strategies as st
 from mapped import BASELINE, BUDGET, DOMAINS, constraint, joint_map, product, single_map, tried
 from msgspec.structs import replace
 from rich.console import Console
+from test_html import HOSTILE as HOSTILE_MARKUP
+from test_html import Element, flat, read, section
 
 from gluonmap import codec
 from gluonmap.cli import cli
@@ -28,8 +34,10 @@ from gluonmap.errors import UsageError
 from gluonmap.joint import Inertness, Refused, Sizes, Standing, Tried, ValueClasses, Verified
 from gluonmap.model import Config, Effect, KnobClass, Resources, Stage, Value
 from gluonmap.relation import holds
+from gluonmap.report import words
 from gluonmap.report.differing.headline import headline
 from gluonmap.report.differing.rendered import render, render_markdown
+from gluonmap.report.html import comparison, growths
 from gluonmap.space import Measured, OnDevice, Recipe, SpaceMap
 from gluonmap.terms import AnyOf, Bound, Compare, Knob, Member, Number, Op, Product, Relation
 
@@ -791,6 +799,251 @@ def test_on_github_each_regression_stands_at_its_line_and_the_page_has_all(
         )
         json.loads(result.stdout)
     assert page.read_text().count("# `double`: A → B") == 2
+
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+
+def compared() -> tuple[SpaceMap, SpaceMap]:
+    """Two maps that differ in something of every kind."""
+    one = with_programs(
+        joint_map((budget(16384),)),
+        ({"M": 64, "N": 64}, "a", used(42, vgpr=64)),
+        ({"M": 64, "N": 16}, "b", used(vgpr=90)),
+        ({"M": 128, "N": 16}, "c", used()),
+    )
+    other = with_programs(
+        joint_map((budget(8192), Member("MODE", (".cg",), inside=False))),
+        ({"M": 64, "N": 64}, "d", used(376, vgpr=128)),
+        ({"M": 64, "N": 16}, "e", used(vgpr=80)),
+        ({"M": 128, "N": 16}, "c", used()),
+    )
+    lost = {"outcome": "CRASHED", "effect": Effect.ABORTING, "kind": "SIGABRT", "reason": "died"}
+    place = {"file": "kernels/double.py", "line": 7}
+    other = with_value(with_value(other, "N", 128, **lost, **place), "M", 128, **lost, **place)
+    other = with_value(with_knob(other, "FLAG", knob_class=KnobClass.INERT), "FLAG", True, effect=Effect.INERT)
+    return one, replace(other, triton="3.6.0")
+
+
+def page_of(one: SpaceMap, other: SpaceMap, names: tuple[str, str] = NAMES) -> Element:
+    return read(comparison.render(difference(one, other), names))
+
+
+def rows_of(table: Element) -> list[list[str]]:
+    return [[flat(cell.text) for cell in row.inside] for row in table.all("tr")]
+
+
+def test_the_page_says_the_verdict_first_and_what_it_rests_on() -> None:
+    page = page_of(*compared())
+    (head,) = page.all("header", "head")
+    assert flat(head.all("h1")[0].text) == "double on gfx950 (cdna4), Triton 3.9.0 → 3.6.0"
+    assert [flat(item.text) for item in head.all("dd")] == [
+        "a.json: double on gfx950 (cdna4), Triton 3.9.0",
+        "b.json: double on gfx950 (cdna4), Triton 3.6.0",
+    ]
+    verdict, changes, basis = (flat(item.text) for item in head.all("p"))
+    assert verdict == (
+        "▲ Regressions: 3 values fail, 1 program is no longer handed over, spills grew in 1 program and registers grew "
+        "in 1 program."
+    )
+    assert changes.startswith("2 values newly aborting, 1 value newly failing, 1 value newly inert")
+    assert basis == (
+        "16 configurations asked for both: 13 passed both; 3 changed sides. Of 3 programs known in both, 1 are the "
+        "same code. Of 3 pairs of programs, VGPR grew in 1 and fell in 1; spills grew in 1."
+    )
+    anchors = [section.attributes.get("aria-labelledby") for section in page.all("section")]
+    assert anchors[1:] == [
+        "circumstances",
+        "mind",
+        "regressions",
+        "values",
+        "knobs",
+        "constraints",
+        "resources",
+        "evidence",
+    ]
+
+
+def test_both_spaces_stand_side_by_side_on_one_scale() -> None:
+    def of(feasible: int, programs: int) -> SpaceMap:
+        space = joint_map()
+        assert space.joint
+        return replace(space, joint=replace(space.joint, sizes=Sizes(1000, feasible, programs)))
+
+    page = page_of(of(100, 10), of(1000, 100))
+    (funnel,) = page.all("section", "funnel")
+    assert rows_of(funnel.all("table")[0]) == [
+        ["signature", "A", "1,000", "", ""],
+        ["B", "1,000", "", ""],
+        ["feasible", "A", "100", "10%", ""],
+        ["B", "1,000", "100%", ""],
+        ["programs", "A", "10", "10%", ""],
+        ["B", "100", "10%", ""],
+    ]
+    widths = [fill.attributes["style"] for fill in funnel.all("span", "fill")]
+    assert widths == [f"width:{width}%" for width in (100.0, 100.0, 66.67, 100.0, 33.33, 66.67)]
+
+
+def test_what_only_one_map_allows_is_a_part_of_the_whole() -> None:
+    page = page_of(joint_map((Bound("STAGES", Op.AT_MOST, 2),)), joint_map((Bound("STAGES", Op.AT_LEAST, 2),)))
+    assert [flat(part.text) for part in page.all("p", "partnames")[0].inside] == [
+        "− 96 in A only", "= 96 in both", "+ 192 in B only",
+    ]  # fmt: skip
+    assert [part.attributes["style"] for part in page.all("span", "part")] == [
+        "width:25.0%",
+        "width:25.0%",
+        "width:50.0%",
+    ]
+
+
+def test_regressions_stand_by_cause_and_one_by_one_with_the_command_that_looks_closer() -> None:
+    told = section(page_of(*compared()), "regressions")
+    assert [flat(item.text) for item in told.all("ul", "statements")[0].inside] == [
+        "2 configurations fail, the nearest to A's baseline M=128: CRASHED, died (kernels/double.py:7) "
+        "each compiled for B",
+        "MODE=.cg fails: NO_RESOURCES compiled for B",
+        "M=64, N=64 is no longer handed over: 376 registers spill, more than a thread has",
+        "spills 42 → 376 (9.0 ×) at M=64, N=64",
+        "VGPR 64 → 128 (2.0 ×) at M=64, N=64",
+    ]
+    heads, *rows = rows_of(told.all("table")[0])
+    assert heads == ["#", "what", "M", "N", "MODE", "A hands it over", "in B"]
+    assert rows[-1] == ["6", "registers", "64", "64", "None", "yes", "VGPR 64 → 128 (2.0 ×)"]
+    assert flat(told.all("code", "command")[0].text) == "gluonmap explain b.json M=128"
+
+
+def test_a_value_is_a_cell_of_two_halves_that_opens_what_both_maps_know() -> None:
+    told = section(page_of(*compared()), "values")
+    cells = [(flat(cell.text), cell.attributes["aria-label"]) for cell in told.all("button", "cell")]
+    assert cells[0] == ("128Δ→✗ SIGABRT", "128, A live, B crashed SIGABRT")
+    assert cells[-1] == ("TrueΔ→○", "True, A live, B inert")
+    tones = [mark.attributes["class"].split()[-1] for mark in told.all("button", "cell")[0].all("span", "mark")]
+    assert tones == ["t-live", "t-crashed"]
+    opened = told.identified(told.all("button", "cell")[0].attributes["aria-controls"])
+    was, now = (flat(side.text) for side in opened.all("dl"))
+    assert was == "outcome PASS effect live"
+    assert now == "outcome CRASHED SIGABRT reason died kernel line kernels/double.py:7"
+    assert [flat(turn.text) for turn in told.all("span", "turn")] == [
+        "newly aborting", "newly aborting", "newly failing", "newly inert",
+    ]  # fmt: skip
+    assert flat(told.all("p", "legend")[0].text) == "○ inert Δ live ✗ crashed ↑ over a resource limit"
+
+
+def test_knobs_stand_with_both_classes() -> None:
+    rows = rows_of(section(page_of(*compared()), "knobs").all("table")[0])
+    assert rows[1:] == [["FLAG", "live", "inert", "live → inert A: by hand B: by hand"]]
+
+
+def test_constraints_say_how_they_moved_and_what_without_effect_is_folded_away() -> None:
+    gone = AnyOf((Member("M", (128,), inside=False), Member("STAGES", (1,))))
+    one = joint_map((gone, Bound("M", Op.AT_MOST, 32), budget(16384)))
+    told = section(page_of(one, joint_map((Bound("M", Op.AT_MOST, 32), budget(8192)))), "constraints")
+    first, folded = told.all("ul", "relations")
+    assert flat(first.inside[0].text).startswith("limit moved, tighter M * N * STAGES <= 16384 → 8192")
+    assert flat(told.all("summary")[0].text).startswith("1 without effect on what both maps tried")
+    assert flat(folded.inside[0].text).startswith("gone M != 128 or STAGES = 1")
+
+
+def test_resources_are_tables_that_sort_by_growth() -> None:
+    summary, pairs = section(page_of(*compared()), "resources").all("table")
+    assert rows_of(summary)[1:] == [["VGPR", "1", "1", "64 → 128", "90 → 80"], ["spills", "1", "0", "42 → 376 ▲", "–"]]
+    heads, *rows = rows_of(pairs)
+    assert heads == ["N", "VGPR", "spills"]
+    assert rows == [["64", "64 → 128", "42 → 376 ▲"], ["16", "90 → 80", "0"]]
+    by = [[cell.attributes.get("data-by") for cell in row.all("td", "num")] for row in pairs.all("tr")[1:]]
+    assert by == [["64", "334"], ["-10", "0"]]
+    assert "sortable" in pairs.attributes["class"]
+
+
+def test_a_long_list_of_pairs_is_cut_and_keeps_those_that_spill_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growths, "MOST_ROWS", 1)
+    told = section(page_of(*compared()), "resources")
+    assert rows_of(told.all("table")[1])[1:] == [["64", "64 → 128", "42 → 376 ▲"]]
+    assert "1 of 2 pairs, those that spill more first; the JSON has all." in flat(told.text)
+
+
+def test_maps_that_say_the_same_make_a_page_that_says_so() -> None:
+    page = page_of(joint_map(), joint_map())
+    assert flat(page.all("p", "sentence")[0].text) == "No difference."
+    assert [link.attributes["href"] for link in page.all("nav")[0].all("a")] == ["#evidence"]
+    again = page_of(joint_map(), replace(joint_map(), triton="3.6.0"))
+    assert flat(again.all("p", "sentence")[0].text) == "No difference but the circumstances."
+    assert rows_of(again.all("table", "circumstances")[0])[1:] == [["Triton", "3.9.0", "3.6.0"]]
+
+
+def test_a_baseline_that_fails_and_maps_of_single_values_make_a_page() -> None:
+    failing = replace(single_map(), outcome="REJECTED", reason="no such layout", knobs={}, stage="front end")
+    page = page_of(single_map(), failing)
+    assert flat(page.all("p", "sentence")[0].text) == "▲ Regression: the baseline fails."
+    assert "Neither map knows all knobs together" in flat(page.text)
+
+
+def with_texts(said: str) -> tuple[SpaceMap, SpaceMap]:
+    """Two maps, the second of which has this for every text of a compiler, a file or a user."""
+    one, other = compared()
+    assert other.joint
+    item = replace(other.joint.constraints[0], words=said, reason=said, line=said, relation=budget(4096))
+    other = replace(other, joint=replace(other.joint, constraints=(item,)), kernel=said, triton=said, file=said)
+    told = {"kind": said, "reason": said, "stage": said, "file": said, "because": (said,), "repeat": said}
+    return one, with_value(with_knob(other, "FLAG", why=said), "N", 128, **told)
+
+
+def test_texts_of_others_become_nothing_but_text_on_the_page() -> None:
+    plain, hostile = (page_of(*with_texts(said), (said, said)) for said in ("x", HOSTILE_MARKUP))
+    assert [element.tag for element in hostile.all()] == [element.tag for element in plain.all()]
+    assert hostile.text.count(words.visible(HOSTILE_MARKUP)) > 8
+    assert not any(c in hostile.text for c in "\x1b\x00\u202e")
+
+
+PAIRS = (
+    ("cdna3/gemm_bf16.gfx942.json", "cdna4/gemm_bf16.gfx950.json"),
+    ("cdna4/gemm_bf16.gfx950.json", "cdna4/gemm_mxfp4.gfx950.json"),
+    ("rmsnorm.gfx942.json", "rmsnorm.gfx950.json"),
+    ("rmsnorm.gfx942.json", "rmsnorm.sm_90.json"),
+)
+
+
+@pytest.mark.parametrize("names", PAIRS, ids=" ".join)
+def test_pages_of_committed_maps_are_well_formed_and_small(names: tuple[str, str]) -> None:
+    data = comparison.render(difference(*map(committed, names)), names)
+    page = read(data)
+    ids = [element.attributes["id"] for element in page.all() if "id" in element.attributes]
+    assert len(ids) == len(set(ids))
+    wanted = [e.attributes[n] for e in page.all() for n in ("aria-controls", "aria-labelledby") if n in e.attributes]
+    wanted += [link.attributes["href"].removeprefix("#") for link in page.all("nav")[0].all("a")]
+    assert set(wanted) <= set(ids)
+    assert len(data) < 300_000
+
+
+def test_the_same_maps_give_the_same_bytes_under_another_hash_seed() -> None:
+    program = f"""if True:
+        import hashlib, pathlib
+        from gluonmap import codec
+        from gluonmap.differing import difference
+        from gluonmap.report.html import comparison
+        for names in {PAIRS}:
+            found = difference(*(codec.read_map(pathlib.Path("reports") / name) for name in names))
+            print(hashlib.sha256(comparison.render(found, names)).hexdigest())
+    """
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=REPOSITORY, env={**os.environ, "PYTHONHASHSEED": "77"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    here = [comparison.render(difference(*map(committed, names)), names) for names in PAIRS]
+    assert told.stdout.split() == [hashlib.sha256(data).hexdigest() for data in here]
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "json", "text"])
+def test_out_writes_what_is_printed_without_it(tmp_path: Path, form: str) -> None:
+    paths = written(tmp_path, *compared())
+    printed = run(*paths, "--format", form)
+    assert printed.exit_code == 0, printed.output
+    result = run(*paths, "--format", form, "--out", str(tmp_path / "told"), "--fail-on", "regression")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"gluonmap: {tmp_path / 'told'} written\n"
+    assert (tmp_path / "told").read_text() == printed.stdout
+    if form == "html":
+        assert printed.stdout.startswith("<!doctype html>")
 
 
 # ---- the real thing -------------------------------------------------------------------------------------------------

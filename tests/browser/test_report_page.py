@@ -12,13 +12,15 @@ from typing import Any
 
 import pytest
 from conftest import REPOSITORY
+from test_diff import with_texts
 from test_html import HOSTILE, hostile, raced, together
 from test_report import ABORTED, MXFP4
 
 from gluonmap import codec
+from gluonmap.differing import difference
 from gluonmap.report import words
+from gluonmap.report.html import comparison, site
 from gluonmap.report.html import page as pages
-from gluonmap.report.html import site
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 
@@ -40,7 +42,9 @@ MAPS = {
     "hopper": REPOSITORY / "reports/hopper/gemm_fp16.sm_90.json",
     "rmsnorm": REPOSITORY / "reports/rmsnorm.gfx942.json",
 }
-BY_HAND = ("marks", "race", "failing", "hostile", "long")
+BY_HAND = ("marks", "race", "failing", "hostile", "long", "diff-hostile", "diff-long")
+COMPARED = {"diff": ("bf16", "cdna4"), "diff-rmsnorm": ("rmsnorm", "gfx950")}
+"""Pages of two maps; those of strange texts are made by hand."""
 
 
 @pytest.fixture(scope="session", name="folder")
@@ -58,6 +62,16 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "long": pages.render(hostile("x" * 10_000)),
         "index": site.index([(f"{name}.html", space) for name, space in [*spaces.items(), ("failing", ABORTED)]]),
     }
+    spaces |= {
+        "cdna4": codec.read_map(REPOSITORY / "reports/cdna4/gemm_bf16.gfx950.json"),
+        "gfx950": codec.read_map(REPOSITORY / "reports/rmsnorm.gfx950.json"),
+    }
+    made |= {
+        name: comparison.render(difference(spaces[one], spaces[other]), (f"{one}.json", f"{other}.json"))
+        for name, (one, other) in COMPARED.items()
+    }
+    for name, text in (("diff-hostile", HOSTILE), ("diff-long", "x" * 10_000)):
+        made[name] = comparison.render(difference(*with_texts(text)), (text, text))
     for name, data in made.items():
         (folder / f"{name}.html").write_bytes(data)
     return folder
@@ -168,6 +182,21 @@ def test_a_link_to_a_value_opens_it(visit: Any) -> None:
     assert shown(page) == ["k6-1-told"]
 
 
+def test_every_value_of_two_maps_is_reached_by_tab_and_opens_both_sides(visit: Any) -> None:
+    page = visit("diff")
+    page.locator(".cell").first.focus()
+    for _ in range(page.locator(".cell").count()):
+        told = page.evaluate("document.activeElement.getAttribute('aria-controls')")
+        page.keyboard.press("Enter")
+        assert told in shown(page)
+        sides = page.locator(f"#{told} h4").all_inner_texts()
+        assert [side.split()[0] for side in sides] == ["A", "B"]
+        page.keyboard.press("Escape")
+        assert shown(page) == []
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") != "cell both"
+
+
 # --- tables and the graph ---------------------------------------------------------------------------------------------
 
 
@@ -206,6 +235,30 @@ def test_a_column_of_words_is_sorted_as_words_and_no_value_goes_last(visit: Any)
     assert set(found) == {".cg", ".cv", "None"}
 
 
+def test_what_grew_is_sorted_by_how_much_it_grew(visit: Any) -> None:
+    page = visit("diff-rmsnorm")
+    table = ".data.pairs"
+    heads = [text.split("\n")[-1].strip() for text in page.locator(f"{table} thead th").all_inner_texts()]
+    place = heads.index("VGPR") + 1
+    head = page.locator(f"{table} thead th").nth(place - 1).locator("button")
+    head.click()
+    cells = page.locator(f"{table} tbody tr td:nth-child({place})")
+    growth = [int(cell.get_attribute("data-by")) for cell in cells.all()]
+    assert growth == sorted(growth)
+    assert growth[0] < 0 < growth[-1]
+    head.click()
+    assert cells.first.inner_text() in ("42 → 44", "70 → 72")
+
+
+def test_all_regressions_open_as_one_table(visit: Any) -> None:
+    page = visit("diff")
+    rows = page.locator(".data.worse tbody tr")
+    assert not rows.first.is_visible()
+    page.locator("details.all summary").click()
+    assert rows.first.is_visible()
+    assert rows.count() == 96
+
+
 def test_a_box_of_the_graph_says_its_relation_on_focus_and_on_hover_and_leads_to_it(visit: Any) -> None:
     page = visit("hopper")
     note = page.locator("#graphnote")
@@ -228,7 +281,7 @@ def test_a_box_of_the_graph_says_its_relation_on_focus_and_on_hover_and_leads_to
 
 # --- how it looks -----------------------------------------------------------------------------------------------------
 
-EVERY = (*MAPS, *BY_HAND, "index")
+EVERY = (*MAPS, *COMPARED, *BY_HAND, "index")
 
 CONTRASTS = r"""
 () => {
@@ -261,7 +314,7 @@ CONTRASTS = r"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["mxfp4", "bf16", "marks", "race", "index"])
+@pytest.mark.parametrize("name", ["mxfp4", "bf16", "marks", "race", "index", *COMPARED])
 def test_text_has_the_contrast_that_reading_needs_in_both_schemes(visit: Any, name: str, scheme: str) -> None:
     page = visit(name, scheme=scheme)
     page.evaluate("for (const part of document.querySelectorAll('[hidden]')) part.hidden = false")
@@ -317,6 +370,14 @@ def test_hostile_texts_stand_on_the_page_as_they_are_and_run_nothing(visit: Any)
     page.locator(".cell").first.click()
     told = page.locator(".details:visible")
     assert words.visible(HOSTILE) in told.inner_text()
+    assert page.locator("img, main script").count() == 0
+
+
+def test_hostile_texts_stand_on_the_page_of_two_maps_and_run_nothing(visit: Any) -> None:
+    page = visit("diff-hostile")
+    assert page.locator("h1 .kernel").text_content() == f"double → {words.visible(HOSTILE)}"
+    page.locator(".cell", has_text="128").last.click()
+    assert words.visible(HOSTILE) in page.locator(".details:visible").inner_text()
     assert page.locator("img, main script").count() == 0
 
 
