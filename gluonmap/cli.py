@@ -182,6 +182,8 @@ def cli() -> None:
 def probe(kernel_file: Path, **options: Any) -> None:
     """Probe KERNEL_FILE, one knob at a time and then all together, and write its map.
 
+    Exit codes: 0 map written, 1 the baseline fails, 2 usage, 3 fault, 130 interrupted; what is known is kept.
+
     \b
     gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
     gluonmap probe my_kernel.py -t cdna3,cdna4 --arg a_ptr='*bf16' --set BLOCK_M=128
