@@ -82,6 +82,17 @@ class Stored:
     path: Path
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A kernel on one target, ready to be asked about."""
+
+    record: Journal
+    head: Head
+    probe: probefile.ProbeFile
+    oracle: Oracle
+    lines: screen.Lines
+
+
 class Interrupted(GluonmapError):
     """The user pressed Ctrl-C; what is known has been kept, and `stored` is its map if there is one."""
 
@@ -277,6 +288,19 @@ class Campaign:
                 stored,
             )
         return stored
+
+    @contextlib.contextmanager
+    def opened(self, target: targets.Target) -> Iterator[Opened]:
+        """The kernel's journal, inspection and oracle, for questions of the caller's own.
+
+        Raises:
+            UsageError: the file cannot be imported, holds no such kernel, or another process has the journal.
+        """
+        probe = self._probe(target.name)
+        with Journal(self._journal_path(target)) as record:
+            head = self._head(record, target, probe)
+            lines = screen.current_lines(head.inspection, self._paths(head.inspection, head.folder))
+            yield Opened(record, head, probe, self._oracle(record, head, probe.path), lines)
 
     def _probe(self, target: str) -> probefile.ProbeFile:
         path = self.settings.probe_file or probefile.find_probe(self.path, self.settings.root)

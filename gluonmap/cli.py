@@ -15,11 +15,13 @@ import click
 
 from gluonmap import __version__
 from gluonmap.become import become
+from gluonmap.commands.check import check
 from gluonmap.commands.diff import diff
 from gluonmap.commands.engaged import engaged
 from gluonmap.commands.explain import explain
 from gluonmap.commands.export import export
 from gluonmap.commands.key import key
+from gluonmap.commands.lint import lint
 from gluonmap.commands.predict import predict
 from gluonmap.commands.race import race
 from gluonmap.commands.space import space as space_command
@@ -203,7 +205,7 @@ def probe(kernel_file: Path, **options: Any) -> None:
     def deliver(stored: campaign.Stored) -> None:
         progress.rest()
         maps.append(stored.space)
-        _markdown(stored.path, stored.space)
+        _pages(stored.path, stored.space)
         if not options["as_json"]:
             _render(stored.space)
 
@@ -266,17 +268,21 @@ def _settings(kernel_file: Path, options: dict[str, Any]) -> Settings:
 
 @cli.command()
 @click.argument("maps", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--html", "site", type=click.Path(path_type=Path), metavar="DIR", help="A page for each map there, and an index."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the stored maps as JSON (several: a list).")
-def report(maps: Sequence[Path], as_json: bool) -> None:
-    """Render stored MAPS again (none named: all below reports/), and write their Markdown anew.
+def report(maps: Sequence[Path], site: Path | None, as_json: bool) -> None:
+    """Render stored MAPS again (none named: all below reports/), and write their Markdown and HTML anew.
 
     \b
     gluonmap report reports/cdna4/gemm_mxfp4.gfx950.json
+    gluonmap report --html site
     """
     from gluonmap import codec
     from gluonmap.errors import UsageError
 
-    paths = list(maps) or sorted(Path("reports").rglob("*.json"))
+    paths = list(maps) or sorted(p for p in Path("reports").rglob("*.json") if not p.name.endswith(".race.json"))
     if not paths:
         raise UsageError("there is no map below reports/. gluonmap probe KERNEL writes one.")
     spaces = [codec.read_map(path) for path in paths]
@@ -285,7 +291,11 @@ def report(maps: Sequence[Path], as_json: bool) -> None:
     for path, space in zip(paths, spaces, strict=True):
         if not as_json:
             _render(space)
-        _markdown(path, space)
+        _pages(path, space)
+    if site is not None:
+        from gluonmap.report.html.site import write_site
+
+        click.echo(f"index: {write_site(site, list(zip(paths, spaces, strict=True)))}", err=True)
 
 
 @cli.command()
@@ -391,11 +401,13 @@ def targets(as_json: bool) -> None:
     click.echo(tabulate([(*row[:4], f"{row[4]:,}", row[5], ", ".join(row[6])) for row in rows], heads))
 
 
+cli.add_command(check)
 cli.add_command(diff)
 cli.add_command(engaged)
 cli.add_command(explain)
 cli.add_command(export)
 cli.add_command(key)
+cli.add_command(lint)
 cli.add_command(predict)
 cli.add_command(race)
 cli.add_command(space_command)
@@ -424,11 +436,14 @@ def _render(space: SpaceMap) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def _markdown(map_file: Path, space: SpaceMap) -> None:
+def _pages(map_file: Path, space: SpaceMap) -> None:
+    """Write the map's Markdown and HTML beside it."""
     from gluonmap import codec
     from gluonmap.report import markdown
+    from gluonmap.report.html.site import write_beside
 
     codec.write(map_file.with_suffix(".md"), markdown.render(space).encode())
+    write_beside(map_file, space)
 
 
 def main() -> None:

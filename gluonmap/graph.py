@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gluonmap import codec
 from gluonmap.errors import UsageError
-from gluonmap.joint import Constraint
+from gluonmap.joint import Constraint, Standing, told
 from gluonmap.judge import Judge, domains_of
 from gluonmap.model import KnobClass, Value
+from gluonmap.relation import scope_of
 from gluonmap.space import SpaceMap
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     import networkx as nx
 
 SUFFIXES = (".graphml", ".dot", ".json")
@@ -74,6 +79,101 @@ def write_graph(space: SpaceMap, path: Path) -> None:
             codec.write(path, codec.dumps(_node_link(graph)))
         case suffix:
             raise UsageError(f"a graph is written as {', '.join(SUFFIXES)}, not {suffix or 'without a suffix'}: {path}")
+
+
+# ---- the picture ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Knobs that something ties together, above each other, and beside them what ties them, likewise."""
+
+    flag: str
+    """"pinned" or "inert" where the knobs are set aside for that, else ""."""
+    knobs: tuple[str, ...]
+    constraints: tuple[int, ...]
+    """Places in the map's constraints."""
+    conditions: tuple[int, ...]
+    """Places in the map's inertness: a knob matters only where the others have certain values."""
+    edges: tuple[tuple[str, str], ...]
+    """From a knob to "constraint 0" or "condition 0", by place."""
+    order: tuple[str, ...]
+    """Constraints and conditions from top to bottom."""
+
+
+def layout(space: SpaceMap) -> tuple[Block, ...]:
+    """Return the constraint graph in blocks to be drawn, those of most knobs first, pinned and inert knobs last.
+
+    A block is a component of the graph with its conditions: what is in two blocks can be turned apart. Within one, the
+    order of each side follows the mean place of its neighbours, so that few edges cross. Constraints that only repeat
+    others, or that no configuration tried breaks, are left out. The same map gives the same blocks.
+    """
+    import networkx as nx
+
+    flags = constraint_graph(space).nodes(data="flag", default="")
+    domains = domains_of(space)
+    graph = nx.Graph()
+    graph.add_nodes_from(domains)
+    for name, tied in _tying(space):
+        graph.add_edges_from((knob, name) for knob in domains if knob in tied)
+    place = {name: number for number, name in enumerate(graph)}
+    blocks = []
+    for members in nx.connected_components(graph):
+        knobs = [name for name in sorted(members, key=place.__getitem__) if name in domains]
+        ties = [name for name in sorted(members, key=place.__getitem__) if name not in domains]
+        knobs, ties = _uncrossed(graph, knobs, ties)
+        flag = flags[knobs[0]] if len(knobs) == 1 else ""
+        edges = tuple((knob, tie) for knob in knobs for tie in ties if graph.has_edge(knob, tie))
+        numbers = {kind: tuple(int(t.split()[1]) for t in ties if t.startswith(kind)) for kind in _KINDS}
+        blocks.append(Block(flag, tuple(knobs), numbers["constraint"], numbers["condition"], edges, tuple(ties)))
+    rank = ["", "pinned", "inert"]
+    return tuple(sorted(blocks, key=lambda b: (rank.index(b.flag), -len(b.knobs), not b.order, place[b.knobs[0]])))
+
+
+_KINDS = ("constraint", "condition")
+
+
+def _tying(space: SpaceMap) -> Iterator[tuple[str, Collection[str]]]:
+    """What is drawn beside the knobs, and the knobs that it reads."""
+    if space.joint is None:
+        return
+    for number in told(space.joint).shown:
+        item = space.joint.constraints[number]
+        if item.standing is not Standing.IMPLIED:
+            yield f"constraint {number}", item.scope
+    for number, rule in enumerate(space.joint.inertness):
+        if rule.relation is not None:
+            yield f"condition {number}", {rule.knob, *scope_of(rule.relation)}
+
+
+def _uncrossed(graph: nx.Graph, knobs: list[str], ties: list[str]) -> tuple[list[str], list[str]]:
+    """Both sides in an order of few crossings: each in turn by the mean place of its neighbours, while that helps."""
+    best = knobs, ties
+    fewest = _crossings(graph, *best)
+    for _ in range(SWEEPS):
+        ties = _by_mean(graph, ties, knobs)
+        knobs = _by_mean(graph, knobs, ties)
+        if (crossed := _crossings(graph, knobs, ties)) < fewest:
+            best, fewest = (knobs, ties), crossed
+    return best
+
+
+SWEEPS = 8
+
+
+def _by_mean(graph: nx.Graph, moving: list[str], standing: list[str]) -> list[str]:
+    at = {name: number / max(1, len(standing) - 1) for number, name in enumerate(standing)}
+    means = {name: _mean([at[other] for other in graph[name]]) for name in moving}
+    return sorted(moving, key=lambda name: round(means[name], 9))
+
+
+def _mean(numbers: list[float]) -> float:
+    return sum(sorted(numbers)) / len(numbers) if numbers else 0.0
+
+
+def _crossings(graph: nx.Graph, knobs: list[str], ties: list[str]) -> int:
+    edges = [(k, t) for k, knob in enumerate(knobs) for t, tie in enumerate(ties) if graph.has_edge(knob, tie)]
+    return sum((k - m) * (t - u) < 0 for (k, t), (m, u) in itertools.combinations(edges, 2))
 
 
 def _components(graph: nx.Graph, names: dict[str, tuple[Value, ...]]) -> tuple[frozenset[str], ...]:

@@ -100,12 +100,12 @@ def complete(space: SpaceMap, moves: Config, where: str = "") -> Config:
         if name not in space.baseline:
             hint = f"{name} is no knob here: {space.fixed[name]}." if name in space.fixed else ""
             raise UnknownKnob(f"{where}the map of {space.kernel!r}", name, space.baseline, hint)
-        if problem := _unfit(value):
+        if problem := unfit(value):
             raise UsageError(f"{where}the value of {name} {problem}.")
     return {**space.baseline, **moves}
 
 
-def _unfit(value: Value) -> str:
+def unfit(value: Value) -> str:
     """Why a candidate, which is JSON, cannot hold a value; "" where it can."""
     if isinstance(value, float) and not math.isfinite(value):
         return "is not finite"
@@ -188,7 +188,7 @@ class Judge:
             self._unanswered = {key_of(self._full(config)) for config in space.joint.unknown}
         self._seen: dict[str, set[str]] = {name: {repr(value)} for name, value in space.baseline.items()}
         for key, record in self._records.items():
-            if _is_evidence(record.outcome):
+            if is_evidence(record.outcome):
                 for name, spelled in zip(space.baseline, key, strict=True):
                     self._seen[name].add(spelled)
 
@@ -233,6 +233,10 @@ class Judge:
             if record.outcome == Outcome.PASS and key not in self._unstable:
                 yield record.config
 
+    def asked(self) -> Iterator[Config]:
+        """The configurations that the map has an entry for."""
+        return (record.config for record in self._records.values())
+
     def launch(self, config: Config) -> str:
         """Equal for configurations that were tried together and are one program and launch; "" where it was not."""
         record = self._records.get(key_of(config))
@@ -247,7 +251,7 @@ class Judge:
         # What the user forbids is no claim about the compiler, and of untried values the constraints claim nothing.
         claimed = any(item.standing is not Standing.GIVEN for item in broken)
         claims = self.space.joint is not None and not untried and not record.on_device
-        speaks = claims and _is_evidence(record.outcome)
+        speaks = claims and is_evidence(record.outcome)
         return Judgement(
             verdict,
             Basis.COMPILED,
@@ -283,7 +287,7 @@ class Judge:
         return {**self.space.baseline, **config}
 
 
-def _is_evidence(outcome: str) -> bool:
+def is_evidence(outcome: str) -> bool:
     """An answer that constraints may be learned from: a hang may be the machine's doing."""
     return feasibility(outcome) is not Feasibility.UNKNOWN and outcome != Outcome.HUNG
 
@@ -315,7 +319,7 @@ def _records(space: SpaceMap) -> dict[Key, _Record]:
     ]
     for record in singles:
         other = records.get(key_of(record.config))
-        if other is None or _is_evidence(record.outcome) or record.on_device:
+        if other is None or is_evidence(record.outcome) or record.on_device:
             records[key_of(record.config)] = replace(record, launch=other.launch if other else "")
     return records
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -194,21 +195,41 @@ def read_config(text: str, shape: dict[str, Value]) -> tuple[Config, str]:
         UsageError: no such file, no JSON, no such entry.
     """
     name, _, wanted = text.partition("#")
-    try:
-        told = msgspec.json.decode(Path(name).read_bytes())
-    except OSError as error:
-        raise UsageError(f"cannot read the configuration file {name}: {error.strerror}.") from error
-    except msgspec.DecodeError as error:
-        raise UsageError(f"the configuration file {name} is no JSON: {error}.") from error
-    if not isinstance(told, dict) or not told:
-        raise UsageError(f"the configuration file {name} holds no configuration (a JSON object was expected).")
-    entries = {k: v for k, v in told.items() if isinstance(v, dict)}
-    if not entries:
-        return _plain(name, told), ""
+    entries = read_entries(name)
+    if list(entries) == [""]:
+        return _plain(name, entries[""]), ""
     if wanted and wanted not in entries:
         raise UsageError(f"the configuration file {name} has no entry {wanted!r} (it has {', '.join(entries)}).")
     chosen = wanted or _entry_for(entries, shape)
     return _plain(name, entries[chosen]), chosen
+
+
+def read_entries(name: str) -> dict[str, dict[str, Any]]:
+    """Every entry of an aiter or vLLM style JSON file as it stands there; a flat file is one, named "".
+
+    Entries within entries are named with slashes: "gmm/default". Texts that stand beside entries are comments.
+
+    Raises:
+        UsageError: no such file, no JSON, nothing in it.
+    """
+    try:
+        told = msgspec.json.decode(Path(name).read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot read the configuration file {name}: {error.strerror}.") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(f"the configuration file {name} is no JSON: {error}.") from error
+    if not isinstance(told, dict) or not told:
+        raise UsageError(f"the configuration file {name} holds no configuration (a JSON object was expected).")
+    return dict(_entries(told, ""))
+
+
+def _entries(told: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    inner = {key: value for key, value in told.items() if isinstance(value, dict)}
+    if not inner or not all(isinstance(value, dict | str) for value in told.values()):
+        yield path, told
+        return
+    for key, value in inner.items():
+        yield from _entries(value, f"{path}/{key}" if path else key)
 
 
 def _entry_for(entries: dict[str, Any], shape: dict[str, Value]) -> str:

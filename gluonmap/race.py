@@ -54,6 +54,7 @@ def line_up(
     rounds: int = ROUNDS,
     plain: bool = False,
     limit: int | None = None,
+    tolerance: Mapping[str, float] | None = None,
 ) -> Line:
     """The race of a map's programs, at one size after the other: name → the sizes that differ from the map's.
 
@@ -92,6 +93,7 @@ def line_up(
         order=_longest_first([*programs, programs[0]]),
         cache=cache or os.environ.get("TRITON_CACHE_DIR") or str(Path.home() / ".triton" / "cache"),
         plain=plain,
+        tolerance=dict(tolerance or {}),
     )
     return Line(space, track, (*configs, twin), (*programs, programs[0]), floor_from)
 
@@ -157,11 +159,23 @@ def run(line: Line) -> Finish:
             return msgspec.json.decode(finish.read_bytes(), type=Finish)
         except OSError:
             last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-            raise OracleFault(f"the race did not finish: {last}") from None
+            raise OracleFault(
+                f"the race did not finish: {last}. A launch that faults ends it for all: gluonmap probe "
+                f"{line.space.file} --target {line.space.target} --stage check launches each program apart."
+            ) from None
 
 
 def judged(line: Line, finish: Finish) -> list[RaceRecord]:
-    """What the times say, by heat."""
+    """What the times say, by heat.
+
+    Raises:
+        UsageError: the baseline's numbers are wrong, so there is nothing to compare with.
+    """
+    if 0 in finish.failures:
+        raise UsageError(
+            f"the baseline of {line.space.kernel!r} cannot race: {finish.failures[0]}. gluonmap probe "
+            f"{line.space.file} --stage check looks at every value."
+        )
     return [_judged(line, finish, heat, leg) for heat, leg in zip(line.track.heats, finish.legs, strict=True)]
 
 
@@ -179,6 +193,7 @@ def _judged(line: Line, finish: Finish, heat: Heat, leg: Leg) -> RaceRecord:
             against_baseline=noise.compare(times, base, floor, CONFIDENCE),
             resources=line.programs[n].resources,
             leads=n in leading,
+            error=leg.errors.get(n),
         )
         for n, times in sorted(rounds.items())
         if n not in track.twins
@@ -208,6 +223,7 @@ def _judged(line: Line, finish: Finish, heat: Heat, leg: Leg) -> RaceRecord:
         finalists=finalists,
         raced_us=tuple((line.configs[n], us) for n, us in enumerate(leg.raced_us) if n not in track.twins),
         failures=tuple((line.configs[n], text) for n, text in finish.failures.items()),
+        unchecked=finish.unchecked,
     )
 
 
@@ -217,7 +233,10 @@ def _standing(line: Line, leg: Leg) -> tuple[float, set[int], int]:
     floor = noise.floor_of([(rounds[0], rounds[n]) for n in track.twins if n in rounds], CONFIDENCE)
     racing = {str(n): times for n, times in rounds.items() if n not in track.twins}
     leading = {int(n) for n in noise.leaders(racing, floor, CONFIDENCE)}
-    return floor, leading, min(leading, key=lambda n: _preferred(line, n))
+    winning = {
+        n for n in leading if noise.compare(rounds[n], rounds[0], floor, CONFIDENCE).standing is Standing.WIN
+    }  # what is faster than the baseline comes before what only ties with that
+    return floor, leading, min(winning or leading, key=lambda n: _preferred(line, n))
 
 
 def split(line: Line, finish: Finish) -> Split:

@@ -24,6 +24,8 @@ class Finalist(msgspec.Struct, frozen=True):
     resources: Resources
     leads: bool
     """It does not lose to the fastest."""
+    error: float | None = None
+    """The worst relative error of an output against the reference, at this size; None: not checked."""
 
 
 class RaceRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +60,9 @@ class RaceRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The baseline first."""
     raced_us: tuple[tuple[Config, float | None], ...]
     failures: tuple[tuple[Config, str], ...] = ()
+    """What did not race, or was fast and wrong."""
+    unchecked: str = ""
+    """Why the finalists' numbers were not checked."""
 
 
 class Penalty(msgspec.Struct, frozen=True):

@@ -47,20 +47,25 @@ class Step:
 
 
 class Elimination:
-    """All knobs summed out: the count, and the steps that lead back."""
+    """All knobs summed out: the count, and the steps that lead back.
 
-    def __init__(self, sizes: Sequence[int], factors: Iterable[Factor]) -> None:
+    `keep` names columns that are not: `table` then has the count beside each combination of their values, and there
+    is no way back to draws and rows.
+    """
+
+    def __init__(self, sizes: Sequence[int], factors: Iterable[Factor], keep: tuple[int, ...] = ()) -> None:
         self.sizes = tuple(sizes)
         self.steps: list[Step] = []
-        self.total = self._eliminate(list(factors))
+        self.table = self._eliminate(list(factors), keep)
+        self.total = float(self.table.sum())
 
     @property
     def count(self) -> int:
         """How many combinations are allowed; exact below 2**53."""
         return round(self.total)
 
-    def _eliminate(self, factors: list[Factor]) -> float:
-        left = set(range(len(self.sizes)))
+    def _eliminate(self, factors: list[Factor], keep: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        left = set(range(len(self.sizes))) - set(keep)
         while left:
             column = min(left, key=lambda c: (self._width(c, factors), c))
             mine = [factor for factor in factors if column in factor.columns]
@@ -70,7 +75,7 @@ class Elimination:
             others = [factor for factor in factors if column not in factor.columns]
             factors = [*others, Factor(rest, step.table.sum(step.columns.index(column)))]
             left.remove(column)
-        return float(math.prod(float(factor.table) for factor in factors))
+        return self._product(keep, factors)
 
     def _width(self, column: int, factors: list[Factor]) -> int:
         touched = {c for factor in factors if column in factor.columns for c in factor.columns} | {column}
@@ -78,6 +83,9 @@ class Elimination:
 
     def _step(self, column: int, factors: list[Factor]) -> Step:
         columns = tuple(sorted({c for factor in factors for c in factor.columns} | {column}))
+        return Step(column, columns, self._product(columns, factors))
+
+    def _product(self, columns: tuple[int, ...], factors: list[Factor]) -> npt.NDArray[np.float64]:
         cells = math.prod(self.sizes[c] for c in columns)
         if cells > MOST_CELLS:
             raise TooEntangled(
@@ -88,7 +96,7 @@ class Elimination:
         for factor in factors:
             shape = [self.sizes[c] if c in factor.columns else 1 for c in columns]
             table *= factor.table.reshape(shape)
-        return Step(column, columns, table)
+        return table
 
     def sample(self, count: int, random: np.random.Generator) -> Rows:
         """Independent uniform draws, one a row. None where nothing is allowed."""

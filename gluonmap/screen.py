@@ -314,7 +314,7 @@ class _Fold:
             others = [k for k in rule.knobs if k != name and k in turned]
             if name in rule.knobs and others:
                 moved = [self.description.names({name: v.value}) for v in failing]
-                if all(_violates(rule, names) for names in moved):
+                if all(violates(rule, names) for names in moved):
                     found += [k for k in others if k not in found]
         return found
 
@@ -344,7 +344,7 @@ class _Fold:
         """The literals of the source that the configuration violates."""
         names = self.description.names(moves)
         names.setdefault("num_warps", self.inspection.options.get("num_warps", 4))
-        return self._rule_texts([r for r in self.rules if _violates(r, names)])
+        return self._rule_texts([r for r in self.rules if violates(r, names)])
 
     def _rule_texts(self, rules: Sequence[LiteralRule]) -> tuple[str, ...]:
         """Each demand once, with all the lines that make it."""
@@ -409,7 +409,8 @@ def _reads_as_other(text: str) -> bool:
         return text == ""
 
 
-def _violates(rule: LiteralRule, names: Mapping[str, Value]) -> bool:
+def violates(rule: LiteralRule, names: Mapping[str, Value]) -> bool:
+    """Whether a configuration, with all that is derived from it, breaks a demand of the source."""
     try:
         return not expression.evaluate(rule.expression, names)
     except UsageError:

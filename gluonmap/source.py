@@ -168,12 +168,13 @@ def find_function(file_text: str, name: str, like: str = "") -> tuple[str, int] 
     if not found:
         return None
     outermost = min(depth for depth, _ in found)
-    sources = [_source_of(node, file_text) for _, node in found]
+    sources = [source_of(node, file_text) for _, node in found]
     alike = [source for source in sources if like and tree_hash(source[0]) == tree_hash(like)]
     return alike[0] if alike else [s for s, (depth, _) in zip(sources, found, strict=True) if depth == outermost][-1]
 
 
-def _source_of(node: Definition, file_text: str) -> tuple[str, int]:
+def source_of(node: Definition, file_text: str) -> tuple[str, int]:
+    """The dedented source of a function of a file's tree, and the line that it starts on, decorators included."""
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     lines = file_text.splitlines(keepends=True)[first - 1 : node.end_lineno]
     return textwrap.dedent("".join(lines)), first

@@ -40,6 +40,10 @@ class Target:
     vgprs_per_simd: int = 0
     """Vector registers of one lane slot that the waves of a SIMD share."""
     option_domains: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    warps_per_sm: int = 0
+    blocks_per_sm: int = 0
+    shared_per_sm: int = 0
+    """Bytes, of which each block costs one KiB more than it asks for (NVIDIA)."""
 
     @property
     def vendor(self) -> str:
@@ -109,6 +113,9 @@ TARGETS: tuple[Target, ...] = (
         shared_bytes=232_448,
         registers=65_536,
         option_domains=_NVIDIA_OPTIONS,
+        warps_per_sm=64,
+        blocks_per_sm=32,
+        shared_per_sm=233_472,
     ),
     Target(
         name="sm_100",
@@ -121,6 +128,9 @@ TARGETS: tuple[Target, ...] = (
         tensor_columns=512,
         registers=65_536,
         option_domains=_NVIDIA_OPTIONS,
+        warps_per_sm=64,
+        blocks_per_sm=32,
+        shared_per_sm=233_472,
     ),
 )
 
@@ -227,3 +237,20 @@ def occupancy(target: Target, used: Resources) -> int | None:
     if used.shared_bytes > 0:
         groups = min(groups, target.shared_bytes // used.shared_bytes)
     return min(by_registers, -(-groups * waves_of_group // 4)) if groups else 0
+
+
+def resident_warps(target: Target, used: Resources) -> int | None:
+    """Warps of one multiprocessor that fit at once by registers, shared memory and blocks; None where not known.
+
+    By the limits of compute capabilities 9.0 and 10.0 (CUDA C++ Programming Guide) and the driver's granularity:
+    registers are given out to a warp in units of 256, from four equal parts of the file; shared memory in units of 128
+    bytes. The driver of an H200 said the same of 58 programs of 1 to 32 warps, each beside 15 sizes. Programs that use
+    tensor memory are left out: its columns are taken while they run. 0: not even one block.
+    """
+    if not target.warps_per_sm or not used.vgpr or used.tensor_columns or used.shared_bytes < 0:
+        return None
+    warps = -(-used.threads // target.warp_size)
+    registers_of_warp = -(-used.vgpr * target.warp_size // 256) * 256
+    by_registers = 4 * (target.registers // 4 // registers_of_warp) // warps
+    by_shared = target.shared_per_sm // (-(-(used.shared_bytes + 1024) // 128) * 128)
+    return warps * min(target.warps_per_sm // warps, target.blocks_per_sm, by_registers, by_shared)

@@ -70,7 +70,7 @@ def test_a_repeated_run_asks_nothing_starts_no_process_and_gives_the_same_bytes(
     first = project.run("probe", kernel, *GFX942)
     record = (project.root / "probes/plain/gfx942.jsonl").read_bytes()
     reports = {p.name: p.read_bytes() for p in (project.root / "reports").iterdir()}
-    assert set(reports) == {"plain.gfx942.json", "plain.gfx942.md"}
+    assert set(reports) == {"plain.gfx942.html", "plain.gfx942.json", "plain.gfx942.md"}
     shutil.rmtree(project.root / "reports")
 
     again = project.run("probe", kernel, *GFX942, **without_processes(project))

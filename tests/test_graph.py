@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -15,11 +16,11 @@ from mapped import BUDGET, constraint, joint_map, single_map
 from msgspec.structs import replace
 
 from gluonmap.errors import StorageFault, UsageError
-from gluonmap.graph import _dot, _graphml, components, constraint_graph, write_graph
+from gluonmap.graph import _dot, _graphml, components, constraint_graph, layout, write_graph
 from gluonmap.joint import Constraint, Inertness, Standing
 from gluonmap.model import KnobClass
 from gluonmap.space import SpaceMap
-from gluonmap.terms import Member
+from gluonmap.terms import AllOf, Member, Nogood
 
 HOSTILE = '<a & b> "c" \'d\' \\N \\" \n\t]]> \r\0\x1b[31m\ud800 \ufffe é 🜚'
 SPELLED = '<a & b> "c" \'d\' \\N \\" \n\t]]> \\r\\x00\\x1b[31m\\ud800 \\ufffe é 🜚'
@@ -146,3 +147,49 @@ def test_a_scope_that_names_no_knob_makes_no_node() -> None:
     told: Constraint = replace(constraint(BUDGET), **strange)
     graph = constraint_graph(joint_map(constraints=[told]))
     assert "EXTRA" not in graph
+
+
+# --- the picture ------------------------------------------------------------------------------------------------------
+
+
+def test_the_picture_has_a_block_for_each_component_with_pinned_and_inert_knobs_set_aside() -> None:
+    space = mapped()
+    failing = tuple(v if v.value is None else replace(v, outcome="CRASHED") for v in space.knobs["MODE"].values)
+    pinned = replace(space, knobs={**space.knobs, "MODE": replace(space.knobs["MODE"], values=failing)})
+    assert [(b.flag, set(b.knobs), b.constraints, b.conditions) for b in layout(pinned)] == [
+        ("", {"M", "N", "STAGES"}, (0,), (0,)),
+        ("pinned", {"MODE"}, (1,), ()),
+        ("inert", {"FLAG"}, (), ()),
+    ]
+
+
+def test_edges_lead_from_knobs_to_what_reads_them() -> None:
+    block = layout(mapped())[0]
+    assert set(block.edges) == {
+        ("M", "constraint 0"), ("N", "constraint 0"), ("STAGES", "constraint 0"),
+        ("STAGES", "condition 0"), ("M", "condition 0"),
+    }  # fmt: skip
+
+
+def test_demands_that_add_nothing_and_many_single_failures_are_not_drawn() -> None:
+    read = replace(constraint(BUDGET, Standing.READ), confirmed=False)
+    implied = constraint(BUDGET, Standing.IMPLIED)
+    lone = [constraint(Nogood((("M", m), ("N", n)))) for m in (16, 32, 64) for n in (16, 32, 64)]
+    assert [b.constraints for b in layout(joint_map(constraints=[read, implied]))] == [()] * 5
+    assert [b.constraints for b in layout(joint_map(constraints=lone))] == [()] * 5
+    assert layout(joint_map(constraints=lone[:2]))[0].constraints == (0, 1)
+
+
+def test_each_side_is_ordered_so_that_few_edges_cross() -> None:
+    names = ("M", "N", "STAGES", "FLAG", "MODE")
+    told = [constraint(AllOf((Member(a, ()), Member(b, ())))) for a, b in (names[3:], names[:2], names[1:3])]
+    told.append(constraint(AllOf((Member("STAGES", ()), Member("FLAG", ())))))
+    block = layout(joint_map(constraints=told))[0]
+    # A chain of five knobs and four constraints can be drawn without a crossing.
+    at = {name: place for place, name in enumerate((*block.knobs,))} | {n: p for p, n in enumerate(block.order)}
+    edges = [(at[one], at[other]) for one, other in block.edges]
+    assert not [1 for (a, b), (c, d) in itertools.combinations(edges, 2) if (a - c) * (b - d) < 0]
+
+
+def test_the_same_map_gives_the_same_picture() -> None:
+    assert layout(mapped()) == layout(mapped())

@@ -67,6 +67,22 @@ def kinds(advice: Advice) -> dict[str, set[str]]:
     return {item.name: {use.kind for use in item.uses} for item in advice.arguments if item.uses}
 
 
+def test_a_place_in_the_grid_and_the_range_of_a_loaded_index_say_nothing_about_sizes(tmp_path: Path) -> None:
+    text = HEAD + (
+        "@triton.jit\n"
+        "def kernel(x_ptr, i_ptr, T, H, rows, BT: tl.constexpr):\n"
+        "    pid = tl.program_id(0)\n"
+        "    batch = pid // H\n"
+        "    begin = batch * T\n"
+        "    T = begin + T - begin\n"
+        "    offs = tl.arange(0, BT)\n"
+        "    index = tl.load(i_ptr + offs, mask=offs < T)\n"
+        "    valid = index < rows\n"
+        "    tl.store(x_ptr + index, 0.0, mask=valid & (offs < T))\n"
+    )
+    assert kinds(told(tmp_path, text)) == {"T": {"mask"}}
+
+
 def test_what_decides_how_much_work_there_is_belongs_into_a_key(tmp_path: Path) -> None:
     advice = told(tmp_path, GEMM)
     assert (advice.kernel, advice.suggested) == ("gemm", ("M", "N", "K", "SMS"))

@@ -11,7 +11,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fake_device
 import msgspec
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import REPOSITORY
@@ -26,8 +28,9 @@ from gluonmap.model import Candidate, Config, Resources
 from gluonmap.noise import Standing
 from gluonmap.race import ONE_FOR_ALL, Line, judged, split
 from gluonmap.raced import RaceRecord
+from gluonmap.worker import load
 from gluonmap.worker.protocol import KernelFile
-from gluonmap.worker.race import _divided, _hook, _Judge, compromise, finalists
+from gluonmap.worker.race import Race, _divided, _hook, _Judge, compromise, finalists
 from gluonmap.worker.track import Finish, Heat, Leg, Track
 
 
@@ -136,6 +139,14 @@ def test_ties_go_to_the_fewest_registers_then_the_least_shared_memory() -> None:
     even = dict.fromkeys((0, 1, 2, 4), 1.0)
     winners = {only(line([100, 90, 80, 70, 100], [4]), leg(even, 1, seed)).winner["n"] for seed in range(5)}
     assert winners == {2}
+
+
+def test_what_wins_against_the_baseline_comes_before_what_ties_with_both() -> None:
+    times = {0: (100.0,) * 15, 4: (100.0,) * 15, 1: (99.0,) * 15, 2: (98.6, 100.4, 99.5) * 5}
+    record = only(line([9, 9, 1, 9, 9], [4]), Leg(1.0, (99.0,) * 5, 1, times, (None, None)))
+    assert [f.config["n"] for f in record.finalists if f.leads] == [1, 2]
+    assert record.winner["n"] == 1
+    assert record.verdict.startswith("win: 1.0 % faster")
 
 
 def test_the_autotuners_own_choice_is_kept_beside_the_verdict() -> None:
@@ -317,3 +328,57 @@ def test_winners_of_races_are_exported_by_size(tmp_path: Path) -> None:
     assert {name: entry["M"] for name, entry in told.items()} == {"M_LEQ_16": 64, "any": 128}
     done = CliRunner().invoke(cli, ["export", str(tmp_path / "map.json"), "--format", "python", *races])
     assert done.exit_code == 2
+
+
+class Runner(Race):
+    """A race of the doubling kernel's ways to go wrong, on the double of a device."""
+
+    def __init__(self, hows: Sequence[str], reference: Callable[..., Any] | None) -> None:
+        path = REPOSITORY / "tests/kernels/on_device.py"
+        file = KernelFile(str(path), "on_device")
+        args: dict[str, Any] = {"x": "*fp32", "y": "*fp32", "n": 64}
+        heat = Heat("M=64", {"n": 64}, tuple(Candidate("gfx942", args, {"HOW": h, "TILE": 64}, (1,)) for h in hows))
+        track = msgspec.structs.replace(line([1], []).track, target="gfx942", file=file, heats=(heat,))
+        super().__init__(track, fake_device.FakeDevice(), load.find_kernel(load.load_module(file)[0], "on_device"))
+        module = SimpleNamespace(inputs=self._inputs, reference=reference)
+        if reference is None:
+            del module.reference
+        self.make_inputs(module, heat)
+
+    def _inputs(self, shape: dict[str, int], config: Config, device: str, seed: int) -> dict[str, Any]:
+        x = np.random.default_rng(seed).standard_normal(shape["n"], dtype=np.float32)
+        return {"x": x, "y": np.empty_like(x), "n": shape["n"]}
+
+
+HOWS = ["right", "wrong", "NaN", "also right", "past its end", "unwritten", "right too"]
+
+
+def test_only_runners_with_right_numbers_go_on_to_the_rounds() -> None:
+    race = Runner(HOWS, lambda inputs, shape: {"y": inputs["x"] * 2})
+    heat = race.track.heats[0]
+    assert race.right(heat, [1, 2, 3, 4, 5, 6, 0], most=2) == [3, 6]
+    assert {n: text.split(":")[0] for n, text in race.failures.items()} == dict.fromkeys((1, 2, 4, 5), "WRONG")
+    assert race.failures[1].startswith("WRONG: y: relative error 6.5 > 1e-05")
+    assert "(M=64 shape, seed 0)" in race.failures[1]
+    assert race.errors == {"M=64": {3: 0.0, 6: 0.0}}
+    assert race.right(heat, [0, 3, 1], most=9) == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        (None, "the probe file has no reference"),
+        (lambda inputs, shape: {"q": 1}, "reference() names 'q', which is no tensor of inputs()"),
+    ],
+)
+def test_numbers_that_cannot_be_checked_are_said_to_be_unchecked(reference: Any, said: str) -> None:
+    race = Runner(HOWS, reference)
+    assert race.right(race.track.heats[0], [1, 0], most=2) == [1, 0]
+    assert race.unchecked == said
+    assert race.failures == {}
+
+
+def test_a_baseline_with_wrong_numbers_ends_the_race_in_one_sentence() -> None:
+    wrong = msgspec.structs.replace(finish(leg(EVEN, 1)), failures={0: "WRONG: y: relative error 1 > 1e-05"})
+    with pytest.raises(UsageError, match="cannot race: WRONG: y: relative error 1"):
+        judged(line([1] * 5, [4]), wrong)

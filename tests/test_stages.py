@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from conftest import Project
 from msgspec import UnsetType
 
-from gluonmap import again, targets
+from gluonmap import again, race, targets
 from gluonmap.campaign import Campaign, Settings
+from gluonmap.cli import cli
 from gluonmap.errors import UsageError
 from gluonmap.events import Event
 from gluonmap.isolate import Isolation
@@ -22,6 +24,7 @@ from gluonmap.jointly import Effort
 from gluonmap.model import Stage
 from gluonmap.space import Measured, SpaceMap, ValueMap
 from gluonmap.worker import vendor
+from gluonmap.worker.track import Finish, Leg
 
 PROBE = """
 KERNEL = "on_device"
@@ -298,3 +301,27 @@ def test_all_runs_of_a_user_have_one_lock_for_a_device(monkeypatch: pytest.Monke
     assert Seen().lock_files() == plain
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
     assert Seen().lock_files() == plain[::-1]
+
+
+def test_a_kernel_that_is_raced_is_mapped_for_this_machines_device_first(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[race.Line] = []
+
+    def raced(line: race.Line) -> Finish:
+        lines.append(line)
+        runners = len(line.track.heats[0].runners)
+        rounds = {n: (100.0 + n,) * 40 for n in range(runners)}
+        leg = Leg(1.0, (100.0,) * runners, 0, rounds, (None, None))
+        return Finish(device="Double", driver="", torch="", triton="", compile_seconds=1.0, legs=(leg,))
+
+    bench.project.kernel("on_device")
+    text = PROBE.format(knobs={"HOW": ["right"], "TILE": [64, 128]}, baseline={"HOW": "right", "TILE": 64})
+    bench.project.write("probes/on_device.py", text)
+    monkeypatch.setattr(race, "run", raced)
+    monkeypatch.setattr(Campaign, "find_device", OnDouble.find_device)
+    done = CliRunner().invoke(cli, ["race", "kernels/on_device.py", "-q"])
+    assert done.exit_code == 0, done.output
+    assert [config["TILE"] for config in lines[0].configs] == [64, 128, 64]
+    assert (bench.project.root / "reports/on_device.gfx942.json").is_file()
+    assert "tie: nothing is faster than the baseline" in done.output

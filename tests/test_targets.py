@@ -148,3 +148,35 @@ def test_the_default_of_every_domain_is_among_its_values_once() -> None:
                 found = targets.option_domain(target, option, default)
                 assert found is not None
                 assert found.count(default) == 1
+
+
+@pytest.mark.parametrize(
+    ("used", "warps"),
+    [
+        # 32 registers a thread: all 64 warps, in blocks of 8.
+        (Resources(256, 0, vgpr=32), 64),
+        # 33 are given out as 40: 1,280 a warp, 12 of which fit a quarter of the file: 48 warps.
+        (Resources(256, 0, vgpr=33), 48),
+        (Resources(128, 0, vgpr=255), 8),
+        # 32 blocks at most.
+        (Resources(32, 0, vgpr=32), 32),
+        # A block of half the shared memory, less its KiB: two; one byte more: one.
+        (Resources(128, 115_712, vgpr=32), 8),
+        (Resources(128, 115_713, vgpr=32), 4),
+        # Registers for 16 warps: five blocks of 3.
+        (Resources(96, 0, vgpr=128), 15),
+        # Registers for 8 warps; a block has 16.
+        (Resources(512, 0, vgpr=255), 0),
+    ],
+)
+def test_warps_of_a_multiprocessor_are_what_registers_shared_memory_and_blocks_leave_room_for(
+    used: Resources, warps: int
+) -> None:
+    assert targets.resident_warps(SM_90, used) == warps
+
+
+def test_warps_of_a_multiprocessor_are_not_told_of_tensor_memory_and_of_other_makers() -> None:
+    assert targets.resident_warps(SM_100, Resources(128, 0, vgpr=32)) == 64
+    assert targets.resident_warps(SM_100, Resources(128, 0, vgpr=32, tensor_columns=128)) is None
+    assert targets.resident_warps(GFX942, Resources(128, 0, vgpr=32)) is None
+    assert targets.resident_warps(SM_90, Resources(128, 0)) is None

@@ -92,10 +92,12 @@ def _measured(
         if len({repr(value) for value in values}) < 2:
             raise UsageError(f"--measure {name} compares two values or more: --measure {name}=16,4096.")
     _, space = mapped(kernel_or_map, told.kernel, probe_file, None, quiet=False)
-    found, _ = inputs_of(space, probe_file)
+    found, probe = inputs_of(space, probe_file)
     splits = []
     for name, values in wanted:
         heats = {f"{name}={value}": {name: value} for value in values}
-        line = races.line_up(space, found, heats, jobs=campaign.default_jobs())
-        splits.append(races.split(line, races.run(line)))
+        line = races.line_up(space, found, heats, jobs=campaign.default_jobs(), tolerance=probe.tolerance)
+        finish = races.run(line)
+        races.judged(line, finish)  # stops where the baseline is wrong
+        splits.append(races.split(line, finish))
     return tuple(splits)

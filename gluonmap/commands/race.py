@@ -68,7 +68,14 @@ def race(
     moves = {k: value_of(v) for k, v in (pair(t, "--shape") for t in shape.split(",") if t.strip())}
     heats = _heats([name.strip() for name in regimes.split(",") if name.strip()], moves, probe, found)
     line = races.line_up(
-        space, found, heats, jobs=jobs or campaign.default_jobs(), rounds=rounds, plain=plain, limit=limit
+        space,
+        found,
+        heats,
+        jobs=jobs or campaign.default_jobs(),
+        rounds=rounds,
+        plain=plain,
+        limit=limit,
+        tolerance=probe.tolerance,
     )
     finish = races.run(line)
     records = races.judged(line, finish)

@@ -15,7 +15,7 @@ from gluonmap.keys.text import Files, Function, parameters, read_kernel
 from gluonmap.model import FunctionSource, Parameter
 from gluonmap.probefile import ProbeFile
 from gluonmap.raced import Split
-from gluonmap.source import argument_kinds, find_function, text_of
+from gluonmap.source import argument_kinds, source_of, text_of
 from gluonmap.targets import LAUNCH_OPTIONS
 
 
@@ -64,16 +64,18 @@ class Advice(msgspec.Struct, frozen=True):
     """Races at two values of one argument, all else equal: what it costs to be served the other one's winner."""
 
 
-def advise(path: Path, kernel: str = "", probe: ProbeFile | None = None, tuned: Iterable[str] = ()) -> Advice:
+def advise(
+    path: Path, kernel: str = "", probe: ProbeFile | None = None, tuned: Iterable[str] = (), files: Files | None = None
+) -> Advice:
     """Return what belongs into the key of the kernel in a file: each argument that decides how much work there is.
 
     `tuned` names parameters that configurations set; else the file's own configurations and the probe file's knobs
-    say so, else every constexpr parameter is taken for one.
+    say so, else every constexpr parameter is taken for one. `files` shares what was parsed with other calls.
 
     Raises:
         UsageError: the file cannot be read, or holds no such kernel.
     """
-    probe, files = probe or ProbeFile(), Files()
+    probe, files = probe or ProbeFile(), files if files is not None else Files()
     function = read_kernel(files, path, kernel or probe.kernel)
     known, told = parameters(function.node), host.decorated(function)
     notes = list(told.notes)
@@ -152,13 +154,11 @@ def _idle(
 
 def _tensors(kernel: Function) -> set[str]:
     """The parameters that are pointers or descriptors, as far as the kernel's text shows."""
-    found = find_function(text_of(kernel.module.path), kernel.name)
-    if found is None:
-        return set()
+    source, _ = source_of(kernel.node, text_of(kernel.module.path))
     arguments = (*kernel.node.args.posonlyargs, *kernel.node.args.args, *kernel.node.args.kwonlyargs)
     told = [Parameter(a.arg, False, annotation=ast.unparse(a.annotation) if a.annotation else "") for a in arguments]
     constexprs = parameters(kernel.node)
-    kinds = argument_kinds((FunctionSource(kernel.name, "", 1, found[0]),), [p for p in told if not constexprs[p.name]])
+    kinds = argument_kinds((FunctionSource(kernel.name, "", 1, source),), [p for p in told if not constexprs[p.name]])
     return {name for name, kind in kinds.items() if kind in ("pointer", "descriptor")}
 
 

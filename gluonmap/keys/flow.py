@@ -93,8 +93,8 @@ class _Reader:
         self.parameters = parameters(function.node)
         self.assigned: dict[str, list[ast.expr]] = {}
         self.loops: set[str] = set()
-        for node in _walk(function.node):
-            for name, value in _stores(node):
+        for node in walk(function.node):
+            for name, value in stores(node):
                 self.assigned.setdefault(name, []).append(value)
             if isinstance(node, ast.For):
                 self.loops |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
@@ -102,7 +102,7 @@ class _Reader:
 
     def summary(self) -> Summary:
         found = Summary()
-        for node in _walk(self.function.node):
+        for node in walk(self.function.node):
             for name, use in self._uses(node):
                 if use not in (uses := found.uses.setdefault(name, [])):
                     uses.append(use)
@@ -165,6 +165,8 @@ class _Reader:
             case ast.Compare(left=left, comparators=comparators):
                 sides = [left, *comparators]
                 plain = [side for side in sides if not self.is_offset(side)]
+                if scalars and any(self._is_loaded(side) for side in sides):
+                    return frozenset()  # whether an index is a valid one, not how much work there is
                 return self._all(plain) if scalars is (len(plain) == len(sides)) else frozenset()
             case ast.Name(id=name) if name not in seen:
                 inner = self.assigned.get(name, [])
@@ -185,6 +187,8 @@ class _Reader:
                 return frozenset()
             case ast.Call():
                 return self._of_call(node)
+            case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mod()) if self._is_place(left):
+                return frozenset()  # a part of the place in the grid: `pid // H` says nothing about how large H is
             case ast.Lambda():
                 return frozenset()
         return self._all(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr | ast.slice))
@@ -212,6 +216,10 @@ class _Reader:
     def is_offset(self, node: ast.AST) -> bool:
         """Whether it is made from `arange`: one value for each element of a tile."""
         return self._made(node, lambda call, last: last == "arange")
+
+    def _is_loaded(self, node: ast.AST) -> bool:
+        """Whether it is made from what was loaded."""
+        return self._made(node, lambda call, last: last in ("load", "buffer_load"))
 
     def _is_place(self, node: ast.AST) -> bool:
         """Whether it is made from the program's place in the grid, a loop's count or `arange`."""
@@ -251,7 +259,7 @@ class _Reader:
         return frozenset().union(*sets)
 
 
-def _walk(function: Definition) -> Iterator[ast.AST]:
+def walk(function: Definition) -> Iterator[ast.AST]:
     """The nodes of a function's body, in the order of the text; no annotations."""
     pending: list[ast.AST] = list(reversed(function.body))
     while pending:
@@ -263,7 +271,8 @@ def _walk(function: Definition) -> Iterator[ast.AST]:
         pending += reversed(children)
 
 
-def _stores(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+def stores(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The variables that an assignment sets, with what each is made from; loops and `with` set none."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:

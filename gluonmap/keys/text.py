@@ -63,6 +63,8 @@ class Files:
     """Files that were parsed, each once."""
 
     known: dict[Path, Module | None] = field(default_factory=dict)
+    places: dict[tuple[Path, str, int], tuple[Path, ...]] = field(default_factory=dict)
+    """Where modules lie, as seen from a file."""
 
     def module(self, path: Path) -> Module | None:
         """The tree of a file; None where it cannot be read or parsed."""
@@ -88,12 +90,18 @@ class Files:
         names = [part for part in (member, rest) if part]
         for split in range(len(names)):  # a member of a package may be a module: then the rest is in that
             inner = ".".join(filter(None, [origin, *names[:split]]))
-            for path in _files(module.path, inner, level):
+            for path in self._places(module.path, inner, level):
                 other = self.module(path)
                 found = self._found(".".join(names[split:]), other, hops - 1) if other else None
                 if found:
                     return found
         return None
+
+    def _places(self, importer: Path, module: str, level: int) -> tuple[Path, ...]:
+        key = (importer, module, level)
+        if key not in self.places:
+            self.places[key] = tuple(_files(importer, module, level))
+        return self.places[key]
 
 
 def read_kernel(files: Files, path: Path, kernel: str) -> Function:
@@ -104,7 +112,7 @@ def read_kernel(files: Files, path: Path, kernel: str) -> Function:
         UnknownKernel: it holds none of that name.
     """
     try:
-        module = Module(path, ast.parse(text_of(path)))
+        module = files.known.get(path.absolute()) or Module(path, ast.parse(text_of(path)))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}.") from error
     except (SyntaxError, ValueError, RecursionError) as error:

@@ -39,16 +39,17 @@ def title(space: SpaceMap) -> str:
 
 def rows(space: SpaceMap) -> list[Row]:
     """The baseline, then every other value that came to the device, in the reports' order."""
-    found = [_row("baseline", space.outcome, space.kind, space.measured)]
+    found = [row("baseline", space.outcome, space.kind, space.measured)]
     for name, knob in words.ordered(space):
         for value in knob.values:
             if repr(value.value) != repr(knob.baseline):
                 what = f"{words.visible(name)} = {words.label(value.value)}"
-                found.append(_row(what, value.outcome, value.kind, value.measured))
-    return [row for row in found if row is not None]
+                found.append(row(what, value.outcome, value.kind, value.measured))
+    return [item for item in found if item is not None]
 
 
-def _row(what: str, outcome: str, kind: str, measured: Measured | UnsetType) -> Row | None:
+def row(what: str, outcome: str, kind: str, measured: Measured | UnsetType) -> Row | None:
+    """One candidate's row; None where it did not come to a device."""
     if isinstance(measured, UnsetType):
         return None
     said = f"{outcome} {words.visible(kind)} ({measured.reached})" if outcome != "PASS" else outcome

@@ -39,8 +39,17 @@ def render(record: RaceRecord) -> None:
     before, after = record.clocks_mhz
     clocks = f", clock {before} MHz before and {after} MHz after" if before and after else ""
     click.echo(f"Triton {record.triton}, torch {record.torch}{clocks}")
+    click.echo(f"numbers: {numbers(record)}")
     for config, text in record.failures[:5]:
-        click.echo(f"did not race: {_moves(config, base)}: {visible(text)}")
+        click.echo(f"left out: {_moves(config, base)}: {visible(text)}")
+
+
+def numbers(record: RaceRecord) -> str:
+    """Whether the finalists' numbers were checked, and how well they agree."""
+    if record.unchecked:
+        return f"not checked: {visible(record.unchecked)}"
+    worst = max((item.error for item in record.finalists if item.error is not None), default=0.0)
+    return f"all finalists agree with the reference at this size, relative error {worst:.1e} at most"
 
 
 def _moves(config: Config, base: Config) -> str:

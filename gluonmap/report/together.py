@@ -6,19 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gluonmap import targets
-from gluonmap.joint import Constraint, Joint, Standing
+from gluonmap.joint import Constraint, Joint, told
 from gluonmap.model import Config, Effect, Outcome, Value
 from gluonmap.relation import holds
 from gluonmap.report import words
 from gluonmap.space import SpaceMap
-from gluonmap.terms import Nogood
 
 MOST_FREED = 8
 MOST_MOVED = 3
 """Differences between two configurations that an example may have."""
 MOST_EXAMPLES = 5
-MOST_SINGLE = 6
-"""Single failures that are told as constraints of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +67,19 @@ def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
 
 def constraints(joint: Joint) -> list[Line]:
     """The constraints; demands of the source that add nothing to the others are told in one line."""
-    shown = [item for item in joint.constraints if item.confirmed or item.standing is not Standing.READ]
-    said = {item.words for item in shown}
-    rest = [item for item in joint.constraints if item not in shown]
-    single = [item for item in shown if isinstance(item.relation, Nogood) and item.failed <= 1]
-    many = single if len(single) > MOST_SINGLE else []
-    found = [Line(words.visible(item.words), tuple(_behind(item))) for item in shown if item not in many]
+    shown = [joint.constraints[n] for n in told(joint).shown]
+    return [Line(words.visible(item.words), tuple(_behind(item))) for item in shown] + beside(joint)
+
+
+def beside(joint: Joint) -> list[Line]:
+    """The constraints that are told together: single failures in great number, and what adds nothing to the others."""
+    of = told(joint)
+    many, implied, untried = ([joint.constraints[n] for n in places] for places in (of.lone, of.implied, of.untried))
+    said = {joint.constraints[n].words for n in (*of.shown, *of.lone)}
+    found = []
     if many:
         text = f"{len(many)} combinations that failed once each, which no rule explains: there are likely more of them"
         found.append(Line(text, tuple(words.visible(item.words) for item in many[:MOST_EXAMPLES])))
-    implied = [item for item in rest if item.failing_example]
-    untried = [item for item in rest if not item.failing_example]
     if implied:
         texts = {f"{item.words}{_at(item)}" for item in implied if item.words not in said} or {
             f"{item.reason}{_at(item)}" for item in implied

@@ -1,4 +1,4 @@
-"""What a child does: inspect a kernel file, compile a candidate, or look for a device."""
+"""What a child does: inspect a kernel file, compile a candidate, apply a user's rule, or look for a device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 
 from gluonmap import exitcode, source, targets
 from gluonmap.model import Config, Inspection, Parameter, Reason, SourceFile, Value
-from gluonmap.worker import compile, launch, load, preload, progress, reach, vendor
+from gluonmap.worker import choose, compile, launch, load, preload, progress, reach, vendor
 from gluonmap.worker.classify import classify
 from gluonmap.worker.protocol import COMPILED_FILE, EVIDENCE_FILE, STDERR_FILE, STDOUT_FILE, Evidence, Job
 
@@ -41,6 +41,8 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
         if job.kind == "inspect":
             return _inspect(job, target, slot)
         kernel = _kernel(job, target, slot)
+        if job.choice is not None:
+            return choose.chosen(job.choice, kernel, target)
         progress.follow_front_end(slot)
         started = time.perf_counter()
         assert job.candidate is not None

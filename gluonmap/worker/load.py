@@ -28,6 +28,8 @@ class Kernel(msgspec.Struct, frozen=True):
     """Of each `@triton.heuristics`, outermost first: the order in which Triton runs them."""
     configs: tuple[dict[str, Any], ...]
     """Of `@triton.autotune`: each configuration with its options."""
+    prune: Any = None
+    """The `early_config_prune` of `@triton.autotune`; None: it has none."""
 
 
 class KernelNotFound(Exception):
@@ -81,13 +83,15 @@ def unwrap(thing: Any) -> Kernel | None:
 
     heuristics: list[dict[str, Any]] = []
     configs: list[dict[str, Any]] = []
+    prune = None
     for _ in range(16):
         if isinstance(thing, JITFunction):
-            return Kernel(thing.fn.__name__, None, thing, tuple(heuristics), tuple(configs))
+            return Kernel(thing.fn.__name__, None, thing, tuple(heuristics), tuple(configs), prune)
         if isinstance(thing, Heuristics):
             heuristics.append(thing.values)
         elif isinstance(thing, Autotuner):
             configs.extend(c.all_kwargs() for c in thing.configs)
+            prune = prune or thing.early_config_prune
         thing = getattr(thing, "fn", None)
         if thing is None:
             return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gluonmap.model import Candidate, Check, Inspection, Program, Reason, Resources, Timing
+from gluonmap.model import Candidate, Check, Config, Inspection, Program, Reason, Resources, Timing, Value
 
 EVIDENCE_FILE = "evidence.json"
 LOCK_FILE = "lock"
@@ -39,11 +39,26 @@ class Bench(msgspec.Struct, frozen=True):
     """Holds the lock of each device, and what is built once to launch anything at all; "": the child's own will do."""
 
 
+class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A user's rule and the configurations that it is to choose from."""
+
+    configs: tuple[Config, ...]
+    texts: tuple[str, ...] = ()
+    """Python expressions over a configuration; empty: a function decides."""
+    file: str = ""
+    """Absolute path of the function's file; empty: the `early_config_prune` of the kernel's own autotuner."""
+    function: str = ""
+    args: dict[str, Value] = {}
+    """Run-time arguments of the launch, as in a candidate."""
+    fixed: Config = {}
+    """What the launch sets besides."""
+
+
 class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing to be done in a child of its own."""
 
     kind: str
-    """"inspect", "compile", or "device"."""
+    """"inspect", "compile", "choose" or "device"."""
     target: str
     file: KernelFile | None = None
     candidate: Candidate | None = None
@@ -51,6 +66,8 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     """Folder of programs by hash of their LLVM IR, for candidates that do not insist on code."""
     bench: Bench | None = None
     """For candidates whose stage takes a device."""
+    choice: Choice | None = None
+    """Of "choose"."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -118,3 +135,7 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
     """Its maker's name for it."""
     check: Check | None = None
     timing: Timing | None = None
+    chosen: tuple[int, ...] | None = None
+    """Places of the configurations that a rule keeps."""
+    strange: int = 0
+    """Configurations that a function returned and that it was not given."""

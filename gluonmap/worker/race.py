@@ -2,8 +2,8 @@
 
 `python -m gluonmap.worker.race TRACK FINISH`: two files, see `track`. In a straight line: every configuration is
 compiled into Triton's cache by several processes, none of which touches the device; then the autotuner races them, at
-one size of the problem after the other; then at each size the fastest of all sizes, the baseline and twins of it run in
-turn, round after round, each round beginning with another.
+one size of the problem after the other; the fastest are compared with the probe file's reference; then at each size the
+fastest of all sizes, the baseline and twins of it run in turn, round after round, each round beginning with another.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ import msgspec
 
 from gluonmap import targets
 from gluonmap.model import Candidate
-from gluonmap.worker import compile, load, preload, turns, vendor
+from gluonmap.worker import check, compile, load, preload, turns, vendor
 from gluonmap.worker.launch import argument
+from gluonmap.worker.tensors import Mismatch
 from gluonmap.worker.track import Finish, Heat, Leg, Track
 
 FEW, MORE = 3, 20
@@ -44,6 +45,9 @@ class Race:
         self.track, self.device, self.kernel = track, device, kernel
         self.target = targets.find(track.target)
         self.failures: dict[int, str] = {}
+        self.errors: dict[str, dict[int, float]] = {heat.name: {} for heat in track.heats}
+        self.unchecked = ""
+        self._reference: Any = None
         self._given: dict[str, dict[str, Any]] = {}
 
     # -- before the device -------------------------------------------------------------------------------------------
@@ -87,15 +91,18 @@ class Race:
     # -- on the device -----------------------------------------------------------------------------------------------
 
     def make_inputs(self, module: Any, heat: Heat) -> None:
+        self._reference = getattr(module, "reference", None)
+        if self._reference is None:
+            self.unchecked = "the probe file has no reference"
         baseline = heat.runners[0]
         config = {n: compile.value_of(n, v, self.kernel) for n, v in baseline.config.items()} | self.track.hosts[0]
         made = module.inputs(dict(heat.shape), config, self.device.device, self.track.seed)
         self._given[heat.name] = dict(made)
         self.device.synchronize()
 
-    def keywords(self, heat: Heat, number: int) -> dict[str, Any]:
-        """All arguments of a launch, by name."""
-        given, candidate = self._given[heat.name], heat.runners[number]
+    def keywords(self, heat: Heat, number: int, outputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """All arguments of a launch, by name; with tensors in the place of its own outputs where they are given."""
+        given, candidate = {**self._given[heat.name], **(outputs or {})}, heat.runners[number]
         args = {
             n: argument(v, given[n], self.device, self.target) if n in given else v for n, v in candidate.args.items()
         }
@@ -138,6 +145,43 @@ class Race:
         # None leaves an option to the compiler: the class has defaults of its own, which are not the compiler's.
         fields = {name: plain.pop(name, None) for name in FIELDS}
         return triton.Config(plain, **fields, pre_hook=_hook(hooked) if hooked else None)
+
+    def right(self, heat: Heat, numbers: Sequence[int], most: int) -> list[int]:
+        """The first runners, at most so many, whose numbers agree with the reference; the others are failures."""
+        found: list[int] = []
+        for number in numbers:
+            if len(found) < most and number not in self.failures:
+                if text := self._complaint(heat, number):
+                    self.failures[number] = text
+                else:
+                    found.append(number)
+        return found
+
+    def _complaint(self, heat: Heat, number: int) -> str:
+        """What is wrong with a runner's numbers; empty where nothing is, or where it cannot be told."""
+        if self.unchecked or number in self.errors[heat.name]:
+            return ""
+        checker = check.Checker(self.device.tensors, self.track.tolerance)
+
+        def reference(inputs: Mapping[str, Any]) -> Any:
+            return self._reference(dict(inputs), dict(heat.shape))
+
+        def launch(outputs: Mapping[str, Any]) -> None:
+            keywords, grid = self.keywords(heat, number, outputs), heat.runners[number].grid or (1,)
+            self.device.launch(self.kernel.jit, (), keywords, grid)
+            self.device.synchronize()
+
+        # The seed names the poison of the outputs; the inputs are those of the race.
+        case = check.Case(heat.name or "raced", check.SEEDS[-1], self._given[heat.name], reference, launch)
+        try:
+            checker.run(case)
+        except check.Wrong as wrong:
+            return f"WRONG: {wrong}"
+        except Mismatch as mistake:
+            self.unchecked = str(mistake)
+            return ""
+        self.errors[heat.name][number] = max((e.relative for e in checker.found().errors), default=0.0)
+        return ""
 
     def rounds(self, heat: Heat, numbers: Sequence[int]) -> dict[int, tuple[float, ...]]:
         """Times of each, interleaved: round by round, beginning with another in each."""
@@ -253,16 +297,19 @@ def run(track: Track) -> Finish:
         before.append(device.clock_mhz())
         tuned.append(race.autotune(heat))
     goes_on: list[int] = [0]
-    for _, raced, winner in tuned:
-        goes_on += finalists(raced, winner, track.finalists)
+    for heat, (_, raced, winner) in zip(track.heats, tuned, strict=True):
+        goes_on += race.right(heat, finalists(raced, winner, len(raced)), track.finalists)
     if len(tuned) > 1 and (middle := compromise([raced for _, raced, _ in tuned])) is not None:
         goes_on.append(middle)
-    goes_on += [n for n in track.twins if n not in race.failures]
     goes_on = list(dict.fromkeys(goes_on))
+    for heat in track.heats:  # what is fast at one size must be right at the others too
+        goes_on = race.right(heat, goes_on, len(goes_on))
+    goes_on += [n for n in track.twins if n not in race.failures]
     legs = []
     for heat, clock, (seconds, raced, winner) in zip(track.heats, before, tuned, strict=True):
-        rounds = race.rounds(heat, goes_on)
-        legs.append(Leg(seconds, tuple(raced), winner, rounds, (clock, device.clock_mhz())))
+        rounds = race.rounds(heat, goes_on) if 0 in goes_on else {}
+        clocks = (clock, device.clock_mhz())
+        legs.append(Leg(seconds, tuple(raced), winner, rounds, clocks, race.errors[heat.name]))
     import torch
     import triton
 
@@ -274,6 +321,7 @@ def run(track: Track) -> Finish:
         compile_seconds=compile_seconds,
         legs=tuple(legs),
         failures=race.failures,
+        unchecked=race.unchecked,
     )
 
 

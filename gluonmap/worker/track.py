@@ -41,6 +41,8 @@ class Track(msgspec.Struct, frozen=True):
     """Runners in the order of their compiles: what takes long begins first."""
     cache: str
     """Folder of Triton's cache: what the race compiles is found there by the user's own program."""
+    tolerance: dict[str, float] = {}
+    """The probe file's, by output."""
     plain: bool = False
     """Let Triton time each configuration in its own way."""
     seed: int = 0
@@ -59,6 +61,8 @@ class Leg(msgspec.Struct, frozen=True):
     """Of all heats' finalists, the baseline and its twins: one time for each round, interleaved."""
     clocks_mhz: tuple[int | None, int | None]
     """Before the autotuner and after the rounds."""
+    errors: dict[int, float] = {}
+    """The worst relative error of an output, by runner that was checked."""
 
 
 class Finish(msgspec.Struct, frozen=True):
@@ -73,4 +77,6 @@ class Finish(msgspec.Struct, frozen=True):
     legs: tuple[Leg, ...]
     """By heat."""
     failures: dict[int, str] = {}
-    """Runners that could not be compiled here."""
+    """Runners that could not be compiled here, or whose numbers are wrong."""
+    unchecked: str = ""
+    """Why no numbers were checked; empty: those of all that ran in the rounds were."""

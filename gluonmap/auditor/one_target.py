@@ -1,0 +1,182 @@
+"""The audit of one kernel on one target."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+
+from gluonmap import again, screen, source
+from gluonmap.audit import entries as binding
+from gluonmap.audit import judged
+from gluonmap.audit.entries import Bound, Names
+from gluonmap.audit.findings import Audit
+from gluonmap.audit.judged import Context
+from gluonmap.audit.mentions import mentions
+from gluonmap.audit.shipped import Form, Source
+from gluonmap.auditor import rules
+from gluonmap.auditor.asking import Asking
+from gluonmap.auditor.entries import Fates
+from gluonmap.auditor.ground import Grounding, Ready
+from gluonmap.auditor.wanted import Wanted, shown_path
+from gluonmap.campaign import Campaign
+from gluonmap.confirm import SecondOpinion
+from gluonmap.describe import Description
+from gluonmap.errors import UnknownKnob, UsageError
+from gluonmap.model import Config, KnobKind
+from gluonmap.space import SpaceMap
+from gluonmap.targets import Target
+from gluonmap.worker.protocol import Choice
+
+
+def audit(campaign: Campaign, wanted: Wanted, target: Target) -> Audit:
+    """Everything that is found on one target.
+
+    Raises:
+        UsageError: a kernel or map that cannot be used, or nothing to audit.
+    """
+    with (
+        campaign.opened(target) as kernel,
+        SecondOpinion(kernel.oracle, kernel.record, campaign.settings.jobs, campaign.listen) as second,
+    ):
+        return _Audit(Asking(campaign, kernel, target, second), wanted).whole()
+
+
+class _Audit:
+    def __init__(self, asking: Asking, wanted: Wanted) -> None:
+        self.asking, self.wanted = asking, wanted
+        self.inspection, self.wishes = asking.inspection, asking.settings.wishes
+        self.file = shown_path(asking.campaign.path)
+        self.grounding = Grounding(asking, wanted)
+        self.notes = self.grounding.notes
+
+    def whole(self) -> Audit:
+        space, map_file = self.grounding.stored() or (None, "")
+        sources, names = self._sources(space), self._names(space)
+        sets = self.wishes.sets
+        bounds = {s.file: [binding.bind(e, names, sets, whole=s.form.whole) for e in s.entries] for s in sources}
+        ready, pruned = self._ground(space, map_file, sources, bounds, names)
+        fates = Fates(self.asking, ready, names)
+        told = fates.told(sources, bounds, pruned)
+        every = [item for rows in told.values() for item in rows]
+        unknown = {key for item in every for key in item.bound.unknown}
+        context = Context(
+            target=self.asking.target.name,
+            triton=self.asking.campaign.triton,
+            names=names,
+            space=ready.space,
+            idle=fates.idle(told),
+            mentions=mentions(unknown, self.asking.campaign.path),
+            beside=ready.beside,
+        )
+        findings = [found for s in sources for found in judged.findings_of(s, told[s.file], context)]
+        checked = []
+        for rule in self.wanted.rules:
+            outcome, more = rules.checked(rule, self.asking, ready, every, self.wanted.samples)
+            checked += [outcome] if outcome else []
+            findings += more
+        if ready.space is not None and ready.space.stable is False:
+            self.notes.append("the kernel's code is unstable (two compiles differ): nothing is called one program")
+        self.notes += _unsaid([item.bound for item in every], ready.description)
+        return Audit(
+            kernel=self.inspection.kernel,
+            file=self.file,
+            target=context.target,
+            triton=context.triton,
+            map=ready.map,
+            compiled=self.asking.compiled,
+            files=tuple(judged.in_numbers(s, told[s.file]) for s in sources),
+            entries=tuple(map(judged.checked, every)),
+            rules=tuple(checked),
+            findings=judged.ordered(findings),
+            notes=(*self.notes, *(note for s in sources for note in s.notes)),
+        )
+
+    def _sources(self, space: SpaceMap | None) -> tuple[Source, ...]:
+        """The files; where none is named, the kernel's own list, which a rule with a map does without."""
+        if not self.wanted.own_list or (self.wanted.rules and space is not None):
+            return self.wanted.sources
+        if self.inspection.autotune:
+            return (binding.own_list(self.inspection, self.file, source.text_of(self.asking.campaign.path)),)
+        if self.wanted.rules:
+            return ()
+        raise UsageError(
+            f"{self.file} has no @triton.autotune list: name what is to be audited with --configs FILE, "
+            "--restriction EXPR or --prune FILE.py:FUNCTION."
+        )
+
+    def _names(self, space: SpaceMap | None) -> Names:
+        probe = self.asking.kernel.probe
+        if space is not None:
+            derive, grid, args = space.recipe.derive, space.recipe.grid, space.recipe.args
+        else:
+            derive = {n: text for n, text in probe.derive.items() if n not in self.wishes.sets} | self.wishes.derive
+            grid, args = self.wishes.grid or probe.grid, {**probe.args, **self.wishes.args}
+        texts = [grid, *(value for value in args.values() if isinstance(value, str))]
+        names = binding.names_of(self.inspection, derive, filter(None, texts))
+        for name in self.wishes.sets:
+            if names.kind(name) is None:
+                known = {*names.constexprs, *names.host, *self.asking.target.option_domains}
+                raise UnknownKnob(f"kernel {self.inspection.kernel!r}", name, known)
+        return names
+
+    def _ground(
+        self,
+        space: SpaceMap | None,
+        map_file: str,
+        sources: Sequence[Source],
+        bounds: Mapping[str, Sequence[Bound]],
+        names: Names,
+    ) -> tuple[Ready, set[int]]:
+        """The map to judge by, and the entries (by id) that their own list drops before any is compiled."""
+        if space is not None:
+            description = again.description_of(space)
+            return Ready(space, description, map_file), self._pruned(sources, bounds, description)
+        rows = [bound for each in bounds.values() for bound in each]
+        if not rows:
+            command = f"gluonmap probe {shlex.quote(self.file)} --target {self.asking.target.name}"
+            raise UsageError(f"a rule is judged by a map, and there is none of {self.file} here. Make one:  {command}")
+        domains = binding.domains_of(rows, names, self.asking.target)
+        merged: Config = {}
+        for bound in rows:
+            merged = {**{name: v for name, v in bound.moves.items() if name not in bound.sizes}, **merged}
+        merged = {name: value for name, value in merged.items() if names.kind(name) is not None}
+        description = self.grounding.described(merged, domains, names)
+        pruned = self._pruned(sources, bounds, description)
+        left = [bound for bound in rows if id(bound) not in pruned]
+        return self.grounding.made(left, merged, domains, names) or Ready(None, description), pruned
+
+    def _pruned(
+        self, sources: Sequence[Source], bounds: Mapping[str, Sequence[Bound]], description: Description
+    ) -> set[int]:
+        """Entries of the kernel's own list that its own early_config_prune drops."""
+        found: set[int] = set()
+        for rows in (bounds[item.file] for item in sources if item.form is Form.AUTOTUNE):
+            configs = tuple(bound.entry.config for bound in rows)
+            kept = self.asking.choose(Choice(configs, args=description.candidate({}).args))
+            if isinstance(kept, str):
+                self.notes.append(f"the list's own early_config_prune fails here, so every entry counts: {kept}")
+                continue
+            dropped = [bound for place, bound in enumerate(rows) if place not in kept[0]]
+            if dropped:
+                names = judged.listed([bound.entry.name for bound in dropped])
+                self.notes.append(f"the list's own early_config_prune drops {names} for these arguments: not compiled")
+            found |= {id(bound) for bound in dropped}
+        return found
+
+
+def _unsaid(bounds: Sequence[Bound], description: Description) -> Iterable[str]:
+    """Notes on values that entries do not say."""
+    if named := sorted({name for bound in bounds for name in bound.sizes}):
+        yield f"{judged.listed(named)} as the names of files and entries tell"
+    ever = {name for bound in bounds for name in bound.entry.config}
+    defaults = {screen.quoted(n, v) for bound in bounds for n, v in bound.defaults.items() if n in ever}
+    if defaults:
+        yield f"an option that an entry does not set has the compiler's default: {', '.join(sorted(defaults))} (--set)"
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for bound in bounds:
+        unsaid = [(n, k.baseline) for n, k in description.knobs.items() if k.kind is not KnobKind.OPTION]
+        missing = tuple(screen.quoted(name, value) for name, value in unsaid if name not in bound.moves)
+        groups.setdefault(missing, []).append(bound.entry.name or "the configuration")
+    for missing, entries in groups.items():
+        if missing:
+            yield f"taken for what is not set by {judged.listed(entries)}: {', '.join(missing)} (--set)"

@@ -1,0 +1,63 @@
+"""Comments that hide findings: `# gluonmap: ignore[GM101]`."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gluonmap.lint.finding import DEFAULT_CODES, RULES, Finding, Settings
+
+_COMMENT = re.compile(r"#\s*gluonmap:\s*ignore(?:\s*\[([^\]]*)\])?")
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """One such comment."""
+
+    line: int
+    column: int
+    codes: frozenset[str]
+    """Empty: all."""
+    alone: bool
+    """It has a line of its own, and speaks of the next one."""
+
+    def hides(self, finding: Finding) -> bool:
+        here = finding.line in ((self.line, self.line + 1) if self.alone else (self.line,))
+        return here and (not self.codes or finding.code in self.codes)
+
+
+def ignores(text: str) -> list[Ignore]:
+    """Return the comments of a file that hide findings."""
+    return list(_read(text)) if "gluonmap:" in text else []
+
+
+def _read(text: str) -> Iterator[Ignore]:
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            found = _COMMENT.search(token.string) if token.type == tokenize.COMMENT else None
+            if found:
+                codes = frozenset(code.strip() for code in (found[1] or "").split(",") if code.strip())
+                alone = not token.line[: token.start[1]].strip()
+                yield Ignore(token.start[0], token.start[1] + 1, codes, alone)
+    except (tokenize.TokenError, SyntaxError):
+        return
+
+
+def applied(findings: Sequence[Finding], comments: Sequence[Ignore], path: str, settings: Settings) -> list[Finding]:
+    """Return the findings that no comment hides, and those about comments that hide nothing."""
+    left = [finding for finding in findings if not any(comment.hides(finding) for comment in comments)]
+    for comment in comments:
+        asked = comment.codes or DEFAULT_CODES
+        unknown = sorted(asked - RULES.keys())
+        idle = not any(comment.hides(finding) for finding in findings) and asked <= settings.codes
+        if (unknown or idle) and "GM002" in settings.codes:
+            said = f"names {', '.join(unknown)}, which is no code" if unknown else "hides nothing"
+            left.append(
+                Finding(
+                    path, comment.line, comment.column, "GM002", f"this ignore comment {said}", "remove or correct it"
+                )
+            )
+    return left

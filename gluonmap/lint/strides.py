@@ -1,0 +1,88 @@
+"""Strides that are assumed positive beside some that are not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from gluonmap.keys.text import Function, decorator_name
+from gluonmap.lint.finding import Finding
+from gluonmap.lint.subject import Subject
+from gluonmap.lint.tails import LOADS, accesses
+from gluonmap.lint.trees import Body, call_name, full_name, last_name, listed, same, written
+
+_STRIDE = re.compile(r"(^|_)strides?(_|$|[a-z0-9])", re.IGNORECASE)
+
+
+def check(subject: Subject, body: Body) -> Iterator[Finding]:
+    """Yield strides of 32 bits times offsets that no `assume` names, in a Triton kernel that assumes others."""
+    kernel = body.function
+    assumed: set[str] = set()
+    for call in body.calls:
+        if last_name(call) == "assume":
+            assumed |= {node.id for part in call.args for node in ast.walk(part) if isinstance(node, ast.Name)}
+    strides = [name for name, constexpr in body.parameters.items() if not constexpr and _STRIDE.search(name)]
+    jits = [full_name(_decorator(d), subject.module) for d in kernel.node.decorator_list if decorator_name(d) == "jit"]
+    if not assumed & set(strides) or "triton.jit" not in jits:
+        return
+    wide = {name for name in body.parameters if "64" in _annotation(kernel, name)}
+    used: set[str] = set()
+    for node in body.nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="to", value=value)):
+                wide |= {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):  # times a scalar it joins the base, and is no offset
+                for stride, other in ((left, right), (right, left)):
+                    if isinstance(stride, ast.Name) and _is_offset(body, other):
+                        used.add(stride.id)
+    addressed: set[str] = set()
+    for access in accesses(body, {}):
+        if not LOADS & body.made_with(access.address):  # a loaded index may be negative: nothing is lost by the stride
+            addressed |= body.added(access.address)
+    left_out = [name for name in strides if name in (used & addressed) - assumed - wide]
+    if left_out:
+        several = f"{len(assumed & set(strides))} of {len(strides)} strides"
+        yield subject.finding(
+            "GM203",
+            kernel.node,
+            f"{kernel.name} assumes that {several} are positive and leaves out {listed(left_out)}: where these are not "
+            "1, their tensors lose buffer loads and stores on AMD before Triton 3.6",
+            "; ".join(f"tl.assume({name} > 0)" for name in left_out[:3]) + ("; …" if len(left_out) > 3 else ""),
+            kernel.name,
+        )
+
+
+def _is_offset(body: Body, node: ast.expr) -> bool:
+    """Whether it is `arange` and what is added to it, so that the stride alone decides its sign; of 32 bits.
+
+    A remainder has the sign of what is divided; a quotient has not.
+    """
+    if "to" in body.made_with(node):  # a cast may widen
+        return False
+    seen: set[str] = set()
+    pending: list[ast.AST] = [node]
+    while pending:
+        match pending.pop():
+            case ast.Name(id=name):
+                if name not in seen:
+                    seen.add(name)
+                    pending += body.values.get(name, [])
+            case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+                pending += [left, right]
+            case ast.BinOp(left=left, op=ast.Mod()):
+                pending.append(left)
+            case ast.Call() as call if last_name(call) == "arange":
+                return True
+            case other:
+                pending += [inner] if (inner := same(other)) is not None else []
+    return False
+
+
+def _annotation(kernel: Function, name: str) -> str:
+    arguments = (*kernel.node.args.posonlyargs, *kernel.node.args.args, *kernel.node.args.kwonlyargs)
+    return next((written(a.annotation) for a in arguments if a.arg == name and a.annotation), "")
+
+
+def _decorator(node: ast.expr) -> str:
+    return call_name(node) if isinstance(node, ast.Call) else written(node)

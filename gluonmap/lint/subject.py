@@ -1,0 +1,118 @@
+"""A file as the rules see it: its kernels, its launches, and findings at its lines."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+
+from gluonmap.keys.text import Function, Module, decorator_name, is_jit
+from gluonmap.lint.finding import Finding
+from gluonmap.lint.trees import Body, Flat, Local, Scope, Trees, call_name, full_name, last_name
+from gluonmap.source import Definition, bind, dotted
+
+_OTHER_JITS = ("numba", "jax", "torch", "cupy", "taichi")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """`kernel[grid](…)` in host code."""
+
+    call: ast.Call
+    kernel: Function
+    grid: ast.expr
+    names: Local
+    """What the names of the function mean that it stands in."""
+    scope: Scope
+
+    @cached_property
+    def given(self) -> dict[str, ast.expr]:
+        """Parameter -> what the launch gives it; empty where `*` or `**` hides that."""
+        return bind(self.call, self.kernel.node) or {}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One file, and the files that it imports from."""
+
+    path: str
+    """As it is shown."""
+    text: str
+    module: Module
+    trees: Trees
+
+    @cached_property
+    def flat(self) -> Flat:
+        return self.trees.flat(self.module)
+
+    @cached_property
+    def globals(self) -> Local:
+        """What names are set to on the file's own level."""
+        return self.flat.local(self.module.tree)
+
+    @cached_property
+    def kernels(self) -> tuple[Function, ...]:
+        """Every jit function of the file, methods and inner ones too, in the order of the text."""
+        return tuple(
+            Function(node, self.module) for node in self.flat.functions if is_jit(node) and not self._other_jit(node)
+        )
+
+    def _other_jit(self, node: Definition) -> bool:
+        names = [dotted(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list]
+        return any(full_name(name, self.module).split(".")[0] in _OTHER_JITS for name in names)
+
+    @cached_property
+    def entries(self) -> tuple[Function, ...]:
+        """The kernels that are launched, not only called by others: those that ask for their place in the grid."""
+        methods = {id(item) for node in self.flat.nodes if isinstance(node, ast.ClassDef) for item in node.body}
+        called = {call_name(call) for kernel in self.kernels for call in self.body(kernel).calls}
+        launched = {id(launch.kernel.node) for launch in self.launches}
+        return tuple(
+            kernel
+            for kernel in self.kernels
+            if kernel.name not in called and id(kernel.node) not in methods
+            if id(kernel.node) in launched or any(last_name(call) == "program_id" for call in self.body(kernel).calls)
+        )
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launches in the file whose kernel's text is known."""
+        found: list[Launch] = []
+        for scope in self._scopes():
+            for node in self.flat.of(scope):
+                match node:
+                    case ast.Call(func=ast.Subscript(value=launched, slice=grid)) if dotted(launched):
+                        kernel = self.called(launched)
+                        if kernel is not None and is_jit(kernel.node):
+                            found.append(Launch(node, kernel, grid, self.flat.local(scope), scope))
+        return tuple(found)
+
+    def _scopes(self) -> list[Scope]:
+        """The file's own level, and the functions that no other function holds."""
+        found: list[Scope] = [self.module.tree]
+        end = 0
+        for node in self.flat.functions:
+            start, stop = self.flat.bodies[id(node)]
+            if start >= end:
+                found.append(node)
+                end = stop
+        return found
+
+    def body(self, kernel: Function) -> Body:
+        return self.trees.body(kernel)
+
+    def called(self, node: ast.expr, module: Module | None = None) -> Function | None:
+        """The project's function that a name means; None: it is none, or not known."""
+        name = dotted(node)
+        return self.trees.called(name, module or self.module) if name else None
+
+    def finding(self, code: str, node: ast.AST, message: str, mend: str, function: str = "") -> Finding:
+        """A finding at a node of the file's tree."""
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
+        return Finding(self.path, line, column, code, message, mend, function)
+
+
+def decorator(kernel: Function, name: str) -> ast.Call | None:
+    """The decorator of that last name, with its arguments."""
+    found = (d for d in kernel.node.decorator_list if isinstance(d, ast.Call) and decorator_name(d) == name)
+    return next(found, None)

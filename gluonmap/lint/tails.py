@@ -1,0 +1,212 @@
+"""Loads and stores that leave the tail unmasked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gluonmap.lint.finding import Finding
+from gluonmap.lint.subject import Launch, Subject
+from gluonmap.lint.trees import Body, argument, call_name, last_name, written
+
+_ACCESSES = {"load": (0, 1), "store": (0, 2), "buffer_load": (1, 2), "buffer_store": (2, 3)}
+"""Access -> places of the address or the offsets, and of the mask."""
+
+LOADS = frozenset(("load", "buffer_load"))
+"""Functions whose result is data of a tensor."""
+
+Tile = tuple[str, str]
+"""A program's place in the grid, and the block that it is multiplied by, as written."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """One load or store at an address."""
+
+    call: ast.Call
+    address: ast.expr
+    mask: ast.expr | None
+    conditional: bool
+    bounds: dict[Tile, ast.Compare]
+    """Tiles that the mask holds below a size of the run."""
+    covered: frozenset[Tile]
+    """Tiles that the mask speaks of at all."""
+
+    @property
+    def what(self) -> str:
+        return last_name(self.call)
+
+
+def check(subject: Subject, body: Body) -> Iterator[Finding]:
+    """Yield the accesses of a kernel that the last tile of a program takes past the tensor."""
+    if not any(last_name(call) == "program_id" for call in body.calls):
+        return
+    tiles = {name: tile for name in body.values if (tile := _tile_of(body, name))}
+    found = list(accesses(body, tiles)) if tiles else []
+    masked: dict[Tile, tuple[int, ast.Compare]] = {}
+    for access in found:
+        for tile, compare in access.bounds.items():
+            masked.setdefault(tile, (access.call.lineno, compare))
+    for access in found:
+        # Under a condition it may be the branch for whole tiles; a mask without a comparison comes from elsewhere.
+        if access.conditional or (access.mask is not None and not _compares(body, access.mask)):
+            continue
+        used = {tiles[name]: name for name in sorted(body.added(access.address)) if name in tiles}
+        for tile in sorted(used.keys() - access.covered):
+            finding = _told(subject, body, access, tile, used[tile], masked)
+            if finding is not None:
+                yield finding
+                break
+
+
+def _told(
+    subject: Subject, body: Body, access: Access, tile: Tile, name: str, masked: dict[Tile, tuple[int, ast.Compare]]
+) -> Finding | None:
+    """What is wrong with an access that has no mask for a tile; None where its tail may be none."""
+    launches = [launch for launch in subject.launches if launch.kernel.node is body.function.node]
+    if any(_padded(body, access.address, launch) for launch in launches):
+        return None
+    if tile in masked:
+        line, compare = masked[tile]
+        what, mend = f"which line {line} masks with {written(compare, 40)}", f"mask it too: {written(compare, 40)}"
+    elif access.mask is None and not _bounded_elsewhere(body, name) and (size := _cdiv(body, tile, launches)):
+        what, mend = f"while {size} programs or tiles are made of it", f"mask={name} < …, the size that {size} divides"
+    else:
+        return None
+    return subject.finding(
+        "GM202",
+        access.call,
+        f"this {access.what} has no mask for {name}, {what}: the last tile reaches past the tensor",
+        mend,
+        body.function.name,
+    )
+
+
+def accesses(body: Body, tiles: Mapping[str, Tile]) -> Iterator[Access]:
+    """Loads and stores at addresses: descriptors, block pointers and shared memory have bounds of their own."""
+    conditional = {id(inner) for node in body.nodes if isinstance(node, ast.If | ast.IfExp) for inner in ast.walk(node)}
+    for call in body.calls:
+        root, _, last = call_name(call).rpartition(".")
+        if last not in _ACCESSES or not root or root in body.parameters or root in body.values:
+            continue
+        place, mask_place = _ACCESSES[last]
+        address = argument(call, "offsets" if last.startswith("buffer") else "pointer", place)
+        if address is None or any(keyword.arg == "boundary_check" for keyword in call.keywords):
+            continue
+        if {"make_block_ptr", "make_tensor_descriptor"} & body.made_with(address):
+            continue
+        mask = argument(call, "mask", mask_place)
+        mask = None if isinstance(mask, ast.Constant) and mask.value is None else mask
+        bounds = _bounds(body, tiles, mask) if mask is not None else {}
+        named = body.behind(mask) if mask is not None else set()
+        covered = frozenset({*bounds, *(tiles[name] for name in named if name in tiles)})
+        yield Access(call, address, mask, id(call) in conditional, bounds, covered)
+
+
+def _tile_of(body: Body, name: str) -> Tile | None:
+    """The tile whose offsets a variable holds: place * BLOCK + arange(0, BLOCK), with hints and casts around it."""
+    value = body.names.value(name)
+    if value is None or name in body.parameters:
+        return None
+    terms = list(body.terms(value))
+    sizes = [argument(term, "end", 1) for term in terms if isinstance(term, ast.Call)]
+    places = [term for term in terms if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult)]
+    if len(terms) != 2 or len(sizes) != 1 or len(places) != 1 or sizes[0] is None:
+        return None
+    for place, block in ((places[0].left, places[0].right), (places[0].right, places[0].left)):
+        plain = isinstance(block, ast.Name | ast.Constant) and written(block) == written(sizes[0])
+        if plain and "program_id" in body.made_with(place):
+            return written(place), written(block)
+    return None
+
+
+def _bounds(body: Body, tiles: Mapping[str, Tile], mask: ast.expr) -> dict[Tile, ast.Compare]:
+    found: dict[Tile, ast.Compare] = {}
+    for node in _behind(body, mask):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[right]):
+                sizes = body.behind(right)
+                of_the_run = any(not body.parameters.get(name, True) for name in sizes)
+                # A length that was loaded may be another tensor's.
+                if of_the_run and not sizes & tiles.keys() and not LOADS & body.made_with(right):
+                    for name in body.added(left) & tiles.keys():
+                        found.setdefault(tiles[name], node)
+    return found
+
+
+def _behind(body: Body, node: ast.expr) -> Iterator[ast.AST]:
+    """The nodes of an expression, and of what its variables are set to."""
+    for part in (node, *(value for name in body.behind(node) for value in body.values.get(name, []))):
+        yield from ast.walk(part)
+
+
+def _compares(body: Body, mask: ast.expr) -> bool:
+    return any(isinstance(node, ast.Compare) for node in _behind(body, mask))
+
+
+def _bounded_elsewhere(body: Body, name: str) -> bool:
+    """Whether the kernel compares, wraps or clamps the offsets, or promises something of sizes."""
+    for node in body.nodes:
+        match node:
+            case ast.Compare() | ast.BinOp(op=ast.Mod()):
+                if name in body.behind(node):
+                    return True
+            case ast.Call() if last_name(node) in ("minimum", "min", "where"):
+                if name in body.behind(node):
+                    return True
+            case ast.Call() if last_name(node) in ("static_assert", "device_assert", "assume"):
+                return True
+    return False
+
+
+def _cdiv(body: Body, tile: Tile, launches: list[Launch]) -> str:
+    """The `cdiv(size, BLOCK)` that says how many tiles there are, in the kernel or the grids of its launches."""
+    block = tile[1]
+    for call in body.calls:
+        if _is_cdiv(call, [block]) and any(not body.parameters.get(name, True) for name in body.behind(call.args[0])):
+            return written(call)
+    for launch in launches:
+        grid: ast.AST | None = launch.grid
+        if isinstance(launch.grid, ast.Name):
+            grid = launch.names.functions.get(launch.grid.id) or launch.names.value(launch.grid.id)
+        if grid is None or _promises(launch):
+            continue
+        given = launch.given.get(block)
+        blocks = [block, written(given)] if isinstance(given, ast.Name) else [block]
+        for node in ast.walk(grid):
+            if isinstance(node, ast.Call) and _is_cdiv(node, blocks) and not isinstance(node.args[0], ast.Constant):
+                return written(node)
+    return ""
+
+
+def _is_cdiv(call: ast.Call, blocks: list[str]) -> bool:
+    """Whether it is `cdiv(…, BLOCK)` or `cdiv(…, META["BLOCK"])` of one of the names."""
+    if last_name(call) != "cdiv" or len(call.args) != 2:
+        return False
+    match call.args[1]:
+        case ast.Name(id=name) | ast.Subscript(slice=ast.Constant(value=name)):
+            return name in blocks
+    return False
+
+
+def _promises(launch: Launch) -> bool:
+    """Whether the launching code looks at remainders: then the tail may be none."""
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in ast.walk(launch.scope))
+
+
+def _padded(body: Body, address: ast.expr, launch: Launch) -> bool:
+    """Whether a launch gives the tensor a size that was rounded up."""
+    pending = [launch.given[name] for name in body.added(address) if name in launch.given and name in body.parameters]
+    seen: set[str] = set()
+    while pending:
+        for node in ast.walk(pending.pop()):
+            match node:
+                case ast.BinOp(op=ast.FloorDiv()):
+                    return True
+                case ast.Call() if last_name(node) in ("cdiv", "next_power_of_2", "pad"):
+                    return True
+                case ast.Name(id=name) if name not in seen:
+                    seen.add(name)
+                    pending += launch.names.values.get(name, [])
+    return False

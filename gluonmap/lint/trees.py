@@ -1,0 +1,294 @@
+"""Trees of files as lists, so that no rule walks them again; what names are set to, what expressions are made from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from gluonmap.keys.flow import stores
+from gluonmap.keys.text import Files, Function, Module, parameters
+from gluonmap.source import Definition, dotted
+
+Scope = Definition | ast.Module
+
+
+class Trees:
+    """What was read of the files of a run, each once."""
+
+    def __init__(self) -> None:
+        self.files = Files()
+        self.flats: dict[int, Flat] = {}
+        self.bodies: dict[int, Body] = {}
+        self.meant: dict[tuple[int, str], Function | None] = {}
+
+    def called(self, name: str, module: Module) -> Function | None:
+        """The project's function that a dotted name of a file means; None: it is none, or not known."""
+        key = (id(module.tree), name)
+        if key not in self.meant:
+            self.meant[key] = self.files.called(name, module)
+        return self.meant[key]
+
+    def flat(self, module: Module) -> Flat:
+        """The nodes of a file."""
+        if id(module.tree) not in self.flats:
+            self.flats[id(module.tree)] = Flat(module.tree)
+        return self.flats[id(module.tree)]
+
+    def body(self, function: Function) -> Body:
+        """What a function computes."""
+        if id(function.node) not in self.bodies:
+            self.bodies[id(function.node)] = Body(function, self.flat(function.module))
+        return self.bodies[id(function.node)]
+
+
+class Flat:
+    """The nodes of a file in the order of the text; of a function its arguments and decorators before its body."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self.nodes: list[ast.AST] = []
+        self.bodies: dict[int, tuple[int, int]] = {}
+        """Of a function or class: the slice of the nodes that its statements are."""
+        self.names: dict[int, Local] = {}
+        starts: dict[int, int] = {}
+        pending: list[ast.AST | tuple[bool, int]] = [tree]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, tuple):  # a body starts or ends here
+                begins, key = node
+                if begins:
+                    starts[key] = len(self.nodes)
+                else:
+                    self.bodies[key] = (starts[key], len(self.nodes))
+                continue
+            self.nodes.append(node)
+            has_body = False
+            if isinstance(node, Definition | ast.ClassDef):
+                has_body = True
+                pending += [(False, id(node)), *reversed(node.body), (True, id(node))]
+            for name in reversed(node._fields):  # by hand: ast.iter_child_nodes takes five times as long
+                if name == "ctx" or (name == "body" and has_body):
+                    continue
+                value = getattr(node, name, None)
+                if type(value) is list:
+                    pending += [item for item in reversed(value) if isinstance(item, ast.AST)]
+                elif isinstance(value, ast.AST):
+                    pending.append(value)
+
+    def of(self, scope: Scope) -> Sequence[ast.AST]:
+        """The nodes of a function's statements; of the file those outside of functions and classes."""
+        if isinstance(scope, ast.Module):
+            return self.level
+        start, end = self.bodies.get(id(scope), (0, 0))
+        return self.nodes[start:end]
+
+    @cached_property
+    def level(self) -> list[ast.AST]:
+        """The nodes outside of functions and classes, with their decorators and defaults."""
+        found: list[ast.AST] = []
+        index = 0
+        after = dict(self.bodies.values())  # where a body starts -> where it ends
+        while index < len(self.nodes):
+            if after.get(index, index) > index:
+                index = after[index]
+            else:
+                found.append(self.nodes[index])
+                index += 1
+        return found
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        """Every call of the file."""
+        return [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    @cached_property
+    def functions(self) -> list[Definition]:
+        """Every function of the file, methods and inner ones too."""
+        return [node for node in self.nodes if isinstance(node, Definition)]
+
+    def local(self, scope: Scope) -> Local:
+        """What names are set to in a function, or on the file's own level."""
+        if id(scope) not in self.names:
+            self.names[id(scope)] = Local(self.of(scope))
+        return self.names[id(scope)]
+
+
+class Local:
+    """What the names of a function, or of a file, are set to."""
+
+    def __init__(self, nodes: Sequence[ast.AST]) -> None:
+        self.values: dict[str, list[ast.expr]] = {}
+        self.functions: dict[str, ast.FunctionDef] = {}
+        self.loops: dict[str, list[ast.expr]] = {}
+        """Variables of loops -> what is looped over."""
+        self.opaque: set[str] = set()
+        """Names that are also set in ways that are not followed: by loops, `with`, unpacking, or changed in place."""
+        for node in nodes:
+            self._read(node)
+
+    def _read(self, node: ast.AST) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                whole = {t.id for t in targets if isinstance(t, ast.Name)}
+                for name, part in stores(node):
+                    self.values.setdefault(name, []).append(part)
+                    if part is value and name not in whole:
+                        self.opaque.add(name)
+            case ast.AnnAssign() | ast.NamedExpr() | ast.AugAssign():
+                for name, part in stores(node):
+                    self.values.setdefault(name, []).append(part)
+                    if isinstance(node, ast.AugAssign):
+                        self.opaque.add(name)
+            case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
+                for item in ast.walk(target):
+                    if isinstance(item, ast.Name):
+                        self.opaque.add(item.id)
+                        self.loops.setdefault(item.id, []).append(over)
+            case ast.withitem(optional_vars=ast.Name(id=name)):
+                self.opaque.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend" | "insert" | "remove")):
+                self.opaque.add(name)
+            case ast.FunctionDef(name=name):
+                self.functions[name] = node
+
+    def value(self, name: str) -> ast.expr | None:
+        """What a name is set to, where there is one such place."""
+        values = self.values.get(name, [])
+        return values[0] if len(values) == 1 and name not in self.opaque else None
+
+
+class Body:
+    """What a function's expressions are made from."""
+
+    def __init__(self, function: Function, flat: Flat) -> None:
+        self.function = function
+        self.nodes = flat.of(function.node)
+        self.names = flat.local(function.node)
+        self.parameters = parameters(function.node)
+        self.calls = [node for node in self.nodes if isinstance(node, ast.Call)]
+        self.values = {name: list(values) for name, values in self.names.values.items()}
+        for name, values in self.names.loops.items():
+            self.values.setdefault(name, []).extend(values)
+        self._made: dict[str, tuple[set[str], set[str]]] = {}
+
+    def behind(self, node: ast.AST) -> set[str]:
+        """The names that an expression is made from, those behind its variables too."""
+        return self._behind(node)[0]
+
+    def made_with(self, node: ast.AST) -> set[str]:
+        """The last names of the functions that an expression is made with, behind its variables too."""
+        return self._behind(node)[1]
+
+    def _behind(self, node: ast.AST) -> tuple[set[str], set[str]]:
+        names, calls = _parts([node])
+        pending, seen = list(names), set[str]()
+        while pending:
+            name = pending.pop()
+            if name not in seen:
+                seen.add(name)
+                if name not in self._made:
+                    self._made[name] = _parts(self.values.get(name, []))
+                more, made = self._made[name]
+                calls |= made
+                names |= more
+                pending += more - seen
+        return names, calls
+
+    def added(self, node: ast.AST) -> set[str]:
+        """The names that an expression is a sum of, with factors and hints; those behind its variables too."""
+        found: set[str] = set()
+        pending: list[ast.AST] = [node]
+        while pending:
+            match pending.pop():
+                case ast.Name(id=name):
+                    if name not in found:
+                        found.add(name)
+                        pending += self.values.get(name, [])
+                case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
+                    pending += [left, right]
+                case other:
+                    pending += [inner] if (inner := same(other)) is not None else []
+        return found
+
+    def terms(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Iterator[ast.expr]:
+        """The terms of a sum: products, ranges, and what else cannot be split."""
+        match node:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                yield from self.terms(left, seen)
+                yield from self.terms(right, seen)
+            case ast.Name(id=name) if name not in seen and name not in self.parameters and self.names.value(name):
+                yield from self.terms(self.values[name][0], seen | {name})
+            case ast.Call() if last_name(node) == "arange":
+                yield node
+            case _:
+                inner = same(node)
+                if inner is not None:
+                    yield from self.terms(inner, seen)
+                else:
+                    yield node
+
+
+def _parts(nodes: Sequence[ast.AST]) -> tuple[set[str], set[str]]:
+    names: set[str] = set()
+    calls: set[str] = set()
+    for node in nodes:
+        for item in ast.walk(node):
+            if isinstance(item, ast.Name):
+                names.add(item.id)
+            elif isinstance(item, ast.Call):
+                calls.add(last_name(item))
+    return names, calls
+
+
+_HINTS = ("multiple_of", "max_contiguous", "max_constancy", "expand_dims", "broadcast_to", "convert_layout", "cast")
+
+
+def same(node: ast.AST) -> ast.expr | None:
+    """`x` of `x[:, None]`, `x.to(t)` and `tl.multiple_of(x, 8)`; None: it is none of these."""
+    match node:
+        case ast.Subscript(value=value) | ast.Call(func=ast.Attribute(attr="to" | "expand_dims", value=value)):
+            return value
+        case ast.Call(args=[first, *_]) if last_name(node) in _HINTS:
+            return first
+    return None
+
+
+def last_name(call: ast.Call) -> str:
+    """The last name of what is called: "load" of `tl.load(…)`, "store" of `ring.index(0).store(…)`."""
+    function = call.func
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+
+
+def argument(call: ast.Call, name: str, place: int) -> ast.expr | None:
+    """The argument of a call by its name, else by its place."""
+    named = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+    plain = call.args[place] if place < len(call.args) else None
+    return named if named is not None else plain if not isinstance(plain, ast.Starred) else None
+
+
+def written(node: ast.AST, most: int = 60) -> str:
+    """An expression on one line, cut where it is long."""
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Return "a", "a and b" or "a, b and c"; "a, b and 4 more" where there are many."""
+    if len(names) > most:
+        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def full_name(name: str, module: Module) -> str:
+    """The dotted name that a name of the file stands for, as far as its imports tell."""
+    first, _, rest = name.partition(".")
+    origin, level, member = module.imports.get(first, (first, 0, ""))
+    return "." * level + ".".join(part for part in (origin, member, rest) if part)
+
+
+def call_name(call: ast.Call) -> str:
+    """The dotted name of what is called; "" where it is none."""
+    return dotted(call.func)

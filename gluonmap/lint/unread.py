@@ -1,0 +1,104 @@
+"""Constexpr parameters that a kernel declares and never reads: a tuner races one program against itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from gluonmap.keys.host import decorated
+from gluonmap.keys.text import Function, is_jit, parameters
+from gluonmap.lint.finding import Finding
+from gluonmap.lint.subject import Subject
+from gluonmap.source import Definition, bind
+from gluonmap.targets import LAUNCH_OPTIONS, NOT_KNOBS, TARGETS
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Yield each such parameter of a kernel; what a helper never reads is found where a kernel hands it over."""
+    unread = _Unread(subject)
+    for kernel in subject.entries:
+        yield from unread(kernel)
+
+
+_OPTIONS = frozenset((*LAUNCH_OPTIONS, *NOT_KNOBS, *(option for target in TARGETS for option in target.option_domains)))
+"""The compiler reads these by name, whether or not the kernel does."""
+_MEANT = re.compile(r"^_|unused|dummy|reserved", re.IGNORECASE)
+"""Names that say themselves that nobody reads them."""
+
+_Place = tuple[ast.Name, ast.Call | None]
+"""Where a name is read, and the call that it is an argument of as it stands."""
+
+
+class _Unread:
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.known: dict[tuple[int, str], bool] = {}
+        self.places: dict[int, dict[str, list[_Place]]] = {}
+        self.host = _host_reads(subject)
+
+    def __call__(self, kernel: Function) -> Iterator[Finding]:
+        if _is_stub(kernel.node):
+            return
+        meant = self.host | _OPTIONS | frozenset(decorated(kernel).key or ())
+        constexprs = parameters(kernel.node)
+        for item in (*kernel.node.args.posonlyargs, *kernel.node.args.args, *kernel.node.args.kwonlyargs):
+            name = item.arg
+            if constexprs[name] and name not in meant and not _MEANT.search(name) and not self.reads(kernel, name):
+                handed = self._places(kernel).get(name)
+                how = "only goes to functions that never read it" if handed else "is never read"
+                yield self.subject.finding(
+                    "GM201",
+                    item,
+                    f"{name} of {kernel.name} {how}: each of its values compiles the same program again",
+                    "remove it from the signature and the callers, or use it",
+                    kernel.name,
+                )
+
+    def reads(self, function: Function, name: str) -> bool:
+        """Whether the function uses the value of a parameter, other than to hand it to one that does not."""
+        key = (id(function.node), name)
+        if key not in self.known:
+            self.known[key] = False  # one that hands it to itself reads nothing by that
+            places = self._places(function).get(name, [])
+            self.known[key] = any(not self._handed(function, node, call) for node, call in places)
+        return self.known[key]
+
+    def _places(self, function: Function) -> dict[str, list[_Place]]:
+        key = id(function.node)
+        if key not in self.places:
+            found: dict[str, list[_Place]] = {}
+            calls: dict[int, ast.Call] = {}
+            for node in self.subject.body(function).nodes:  # a call comes before its arguments
+                if isinstance(node, ast.Call):
+                    calls |= {id(part): node for part in (*node.args, *(k.value for k in node.keywords))}
+                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                    found.setdefault(node.id, []).append((node, calls.get(id(node))))
+            self.places[key] = found
+        return self.places[key]
+
+    def _handed(self, function: Function, name: ast.Name, call: ast.Call | None) -> bool:
+        """Whether the value only goes to a jit function that never reads it."""
+        helper = self.subject.called(call.func, function.module) if call else None
+        bound = bind(call, helper.node) if call and helper and is_jit(helper.node) else None
+        if helper is None or bound is None or _is_stub(helper.node):
+            return False
+        return all(not self.reads(helper, to) for to, value in bound.items() if value is name)
+
+
+def _host_reads(subject: Subject) -> frozenset[str]:
+    """Names that code of the file asks a configuration or the arguments for: `META["SPLIT_K"]`, `name_key="NAME"`."""
+    found: set[object] = set()
+    for node in subject.flat.nodes:
+        match node:
+            case ast.Subscript(value=ast.Name(), slice=ast.Constant(value=name), ctx=ast.Load()):
+                found.add(name)
+            case ast.Call(args=args, keywords=keywords):
+                found |= {part.value for part in args if isinstance(part, ast.Constant)}
+                found |= {part.value.value for part in keywords if isinstance(part.value, ast.Constant)}
+    return frozenset(name for name in found if isinstance(name, str))
+
+
+def _is_stub(node: Definition) -> bool:
+    rest = [item for item in node.body if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))]
+    return all(isinstance(item, ast.Pass | ast.Raise) for item in rest)

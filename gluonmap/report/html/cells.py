@@ -1,0 +1,170 @@
+"""The coloured cells of the knob table, and what each tells when it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from msgspec import UnsetType
+
+from gluonmap import targets
+from gluonmap.model import Effect, Resources
+from gluonmap.report import measured, words
+from gluonmap.report.words import Figure, Mark
+from gluonmap.space import KnobMap, SpaceMap, ValueMap
+
+TONES: dict[str, str] = {
+    "baseline": "baseline",
+    "live": "live",
+    "live on the host": "host",
+    "inert": "inert",
+    "passes": "live",
+    "fails": "crashed",
+    "rejected": "rejected",
+    "crashed": "crashed",
+    "over a resource limit": "over",
+    "hung": "hung",
+    "wrong numbers": "wrong",
+    "unsafe": "unsafe",
+    "skipped": "unknown",
+    "not executed": "unknown",
+    "unknown": "unknown",
+}
+"""The word of a mark -> the class of style that colours it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line of a value's details. `style`: "text", "code", "long" (a compiler's own words) or "command"."""
+
+    name: str
+    text: str
+    style: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value of one knob."""
+
+    id: str
+    label: str
+    mark: Mark
+    tone: str
+    note: str
+    """Signal or exception, where it is not what the last such mark of the knob had."""
+    said: str
+    """For who cannot see the cell: "64, crashed, SIGABRT"."""
+    headline: str
+    facts: tuple[Fact, ...]
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One knob."""
+
+    id: str
+    name: str
+    kind: str
+    line: str
+    knob_class: str
+    baseline: str
+    why: str
+    chains: tuple[tuple[Cell, ...], ...]
+    """Values of one program stand in one chain."""
+
+
+def rows(space: SpaceMap) -> list[Row]:
+    """Return the knobs in the reports' order."""
+    numbers = {name: number for number, (name, _) in enumerate(words.signature_order(space), 1)}
+    return [_row(space, f"k{numbers[name]}", name, knob) for name, knob in words.ordered(space)]
+
+
+def _row(space: SpaceMap, anchor: str, name: str, knob: KnobMap) -> Row:
+    values: dict[str, list[tuple[int, ValueMap]]] = {}
+    for number, value in enumerate(knob.values, 1):
+        values.setdefault(words.label(value.value), []).append((number, value))
+    chains = []
+    for chain in words.chains(knob):
+        cells = []
+        for token in chain:
+            number, value = values[token.text].pop(0)
+            cells.append(_cell(space, f"{anchor}-{number}", name, knob, value, token))
+        chains.append(tuple(cells))
+    line = f"line {knob.line}" if knob.line is not None else ""
+    baseline = words.label(knob.baseline)
+    return Row(anchor, name, str(knob.kind), line, str(knob.knob_class), baseline, knob.why, tuple(chains))
+
+
+def _cell(space: SpaceMap, anchor: str, name: str, knob: KnobMap, value: ValueMap, token: words.Token) -> Cell:
+    mark = token.mark
+    parts = [token.text, mark.word, value.kind if words.fails(value) else ""]
+    return Cell(
+        id=anchor,
+        label=token.text,
+        mark=mark,
+        tone=TONES[mark.word],
+        note=token.note,
+        said=", ".join(part for part in parts if part),
+        headline=f"{name} = {token.text}",
+        facts=tuple(_facts(space, knob, value)),
+        figures=figures(space.target, value.resources),
+    )
+
+
+def figures(target: str, resources: Resources | None) -> tuple[Figure, ...]:
+    """Return the resources, in the words of the target's maker; none where they are not known.
+
+    Beside what the map holds, the warps that fit a multiprocessor, where a formula tells.
+    """
+    if resources is None:
+        return ()
+    found = words.figures(target, resources)
+    known = next((t for t in targets.TARGETS if t.name == target), None)
+    if known is not None and (warps := targets.resident_warps(known, resources)) is not None:
+        place = next((number for number, figure in enumerate(found) if figure.head == "threads"), len(found))
+        found.insert(place, Figure("warps/SM", f"{warps:,}"))
+    return tuple(found)
+
+
+def _facts(space: SpaceMap, knob: KnobMap, value: ValueMap) -> Iterator[Fact]:
+    stage = f" in {value.stage}" if value.stage else ""
+    status = f", exit status {value.exit_status}" if value.exit_status not in (None, 0) else ""
+    yield Fact("outcome", f"{value.outcome}{f' {value.kind}' if value.kind else ''}{stage}{status}")
+    if effect := _effect(knob, value):
+        yield Fact("effect", effect)
+    if value.reason.strip():
+        yield Fact("reason", value.reason, "long")
+    if value.line is not None:
+        yield Fact("kernel line", words.place(value.file or space.file, value.line), "code")
+    for text in dict.fromkeys(value.because):
+        yield Fact("forbidden by", text)
+    yield from _told_by_device(value)
+    for text in value.warnings:
+        yield Fact("warning", text, "long")
+    if value.digest:
+        yield Fact("program", value.digest, "code")
+    if value.repeat:
+        yield Fact("repeat by hand", value.repeat, "command")
+
+
+def _effect(knob: KnobMap, value: ValueMap) -> str:
+    if value.effect in (Effect.ABORTING, Effect.UNKNOWN):
+        return ""
+    name = words.label(value.value)
+    group = next((g for g in knob.equivalent if name in map(words.label, g)), ())
+    others = [label for label in map(words.label, group) if label != name]
+    same = f"one program with {words.listed(others)}" if others else ""
+    changes = f"changes {value.detail}" if value.detail else ""
+    return "; ".join(part for part in (str(value.effect), changes, same) if part)
+
+
+def _told_by_device(value: ValueMap) -> Iterator[Fact]:
+    if isinstance(value.measured, UnsetType):
+        return
+    row = measured.row("", value.outcome, value.kind, value.measured)
+    if row is not None:
+        yield Fact("on the device", f"up to {value.measured.reached}")
+        for name, text in (("error", row.error), ("median µs", row.time), ("remark", row.remark)):
+            if text:
+                yield Fact(name, text)

@@ -1,0 +1,209 @@
+"""What each program takes, as one table; and what never came to its end in the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gluonmap import targets
+from gluonmap.joint import Joint
+from gluonmap.judge import moves_of
+from gluonmap.model import Config, Outcome, Resources, Timing
+from gluonmap.report import words
+from gluonmap.report.html import cells
+from gluonmap.report.words import Figure
+from gluonmap.space import SpaceMap
+
+FIRST = ("spills", "SGPR spills", "scratch")
+"""Figures that stand before the others: what costs speed for sure."""
+MOST_ROWS = 400
+"""Programs that a page lists; those that spill come first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A knob's value in one program; `moved`: it is not the baseline's."""
+
+    text: str
+    moved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One line."""
+
+    number: int
+    digest: str
+    baseline: bool
+    settings: tuple[Setting, ...]
+    figures: tuple[Figure, ...]
+    same: str
+    time: str
+    alarm: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The programs that were compiled to machine code and passed."""
+
+    knobs: tuple[str, ...]
+    """Those that differ between programs."""
+    heads: tuple[str, ...]
+    rows: tuple[Program, ...]
+    total: int
+    idle: str
+    """Knobs that never changed a program."""
+    fixed: str
+    """Values of the knobs that do not differ."""
+    common: str
+    """Figures that all programs share."""
+    summary: str
+    counted: bool
+    """How many asked configurations are each program is known."""
+    timed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    config: Config
+    digest: str
+    resources: Resources | None
+    same: int
+    timing: Timing | None
+
+
+def table(space: SpaceMap) -> Table | None:
+    """Return the distinct programs, from the joint part if it has any, else from single values; None where none."""
+    entries = _together(space, space.joint) if space.joint and space.joint.programs else _alone(space)
+    if not entries:
+        return None
+    idle = _idle(space)
+    knobs = tuple(n for n in space.baseline if n not in idle and len({repr(e.config[n]) for e in entries}) > 1)
+    figures = [cells.figures(space.target, entry.resources) for entry in entries]
+    heads = _heads(figures)
+    differ = tuple(h for h in heads if len({_of(row, h).text for row in figures}) > 1 or len(entries) == 1)
+    length = _telling([entry.digest for entry in entries])
+    rows = [
+        Program(
+            number,
+            entry.digest[:length],
+            entry.digest == space.digest and entry.config == space.baseline,
+            tuple(Setting(words.label(entry.config[n]), _moved(space, entry.config, n)) for n in knobs),
+            tuple(_of(row, head) for head in differ),
+            f"{entry.same:,}",
+            _time(entry.timing),
+            any(figure.alarm for figure in row),
+        )
+        for number, (entry, row) in enumerate(zip(entries, figures, strict=True), 1)
+    ]
+    shown = sorted(sorted(rows, key=lambda row: not row.alarm)[:MOST_ROWS], key=lambda row: row.number)
+    still = {n: v for n, v in space.baseline.items() if n not in knobs and n not in idle}
+    return Table(
+        knobs=knobs,
+        heads=differ,
+        rows=tuple(shown),
+        total=len(rows),
+        fixed=words.settings(still),
+        idle=words.listed(sorted(idle, key=list(space.baseline).index)),
+        common=", ".join(f"{h} {_of(figures[0], h).text}" for h in heads if h not in differ),
+        summary=_summary(space, figures),
+        counted=any(entry.same > 1 for entry in entries),
+        timed=any(row.time for row in rows),
+    )
+
+
+def _idle(space: SpaceMap) -> set[str]:
+    return {item.knob for item in space.joint.inertness if item.condition == ""} if space.joint else set()
+
+
+def _together(space: SpaceMap, joint: Joint) -> list[_Entry]:
+    return [_Entry({**space.baseline, **p.config}, p.digest, p.resources, p.same, p.timing) for p in joint.programs]
+
+
+def _alone(space: SpaceMap) -> list[_Entry]:
+    found: dict[str, _Entry] = {}
+    if space.digest:
+        found[space.digest] = _Entry(space.baseline, space.digest, space.resources, 1, None)
+    for name, knob in words.ordered(space):
+        for value in knob.values:
+            if value.digest and not words.fails(value):
+                config = {**space.baseline, name: value.value}
+                found.setdefault(value.digest, _Entry(config, value.digest, value.resources, 1, None))
+    return list(found.values())
+
+
+def _moved(space: SpaceMap, config: Config, name: str) -> bool:
+    return repr(config[name]) != repr(space.baseline[name])
+
+
+def _heads(rows: Sequence[Sequence[Figure]]) -> list[str]:
+    longest = sorted((tuple(figure.head for figure in row) for row in rows), key=len, reverse=True)
+    found = list(dict.fromkeys(head for heads in longest for head in heads))
+    return sorted(found, key=lambda head: head not in FIRST)
+
+
+def _of(row: Sequence[Figure], head: str) -> Figure:
+    return next((figure for figure in row if figure.head == head), Figure(head, "–"))
+
+
+def _telling(digests: list[str]) -> int:
+    distinct = set(digests)
+    return next((n for n in range(8, 65) if len({d[:n] for d in distinct}) == len(distinct)), 64)
+
+
+def _time(timing: Timing | None) -> str:
+    return f"{timing.median_us:,.1f} ± {timing.spread / 2:.1%}" if timing else ""
+
+
+def _summary(space: SpaceMap, rows: Sequence[Sequence[Figure]]) -> str:
+    """How many programs spill, and the most that one spills, by kind."""
+    found = []
+    for head, verb, what in (
+        ("spills", "spill", ""),
+        ("SGPR spills", "spill", " SGPRs"),
+        ("scratch", "use", " scratch"),
+    ):
+        told = [figure for row in rows if (figure := _of(row, head)).alarm]
+        if told:
+            worst = max(told, key=lambda figure: int(figure.text.split()[0].replace(",", "")))
+            does = f"{verb}s" if len(told) == 1 else verb
+            found.append(f"{len(told):,} {does}{what}, up to {worst.text}")
+    if not found:
+        return "None of them spills a register." if any(_of(row, "spills").text != "–" for row in rows) else ""
+    return f"Of {words.plural(len(rows), 'program')} {'; '.join(found)}."
+
+
+# --- compile bombs ---------------------------------------------------------------------------------------------------
+
+
+def endless(space: SpaceMap) -> list[str]:
+    """Return what the compiler did not finish before the deadline: single values, then configurations."""
+    found = [
+        f"{name} = {words.label(value.value)}"
+        for name, knob in words.ordered(space)
+        for value in knob.values
+        if value.outcome == Outcome.HUNG
+    ]
+    if space.joint is None:
+        return found
+    for item in space.joint.tried:
+        if item.outcome == Outcome.HUNG:
+            config = dict(zip(space.joint.domains, item.values, strict=True))
+            moves = moves_of(space, config)
+            if len(moves) > 1:
+                found.append(words.settings(moves))
+    return found
+
+
+def limit(space: SpaceMap) -> str:
+    """Return the target's limits, as a reader of the table needs them; "" for a target that only others know."""
+    target = next((t for t in targets.TARGETS if t.name == space.target), None)
+    if target is None:
+        return ""
+    parts = [f"{'LDS' if target.vendor == 'AMD' else 'shared memory'} {target.shared_bytes:,} B"]
+    parts.append(f"{target.threads:,} threads")
+    if target.registers:
+        parts.append(f"{target.registers:,} registers")
+    if target.vgprs_per_simd:
+        parts.append(f"{target.vgprs_per_simd} VGPRs for the waves of a SIMD, {target.waves_per_simd} waves at most")
+    return f"Limits of {target.name}: {', '.join(parts)}"

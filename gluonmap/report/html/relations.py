@@ -1,0 +1,243 @@
+"""Constraints with their evidence, and tables of the pairs of knobs that bear on each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gluonmap import pairs, tuples
+from gluonmap.joint import Certificate, Constraint, Joint, Standing, told
+from gluonmap.judge import domains_of
+from gluonmap.model import Config
+from gluonmap.report import words
+from gluonmap.report.html.cells import TONES
+from gluonmap.screen import quoted
+from gluonmap.space import SpaceMap
+
+MOST_PAIRS = 12
+LEVELS = 5
+MOST_ALTERNATIVES = 3
+STANDINGS = {
+    Standing.GIVEN: "demanded by --restrict",
+    Standing.READ: "read from the source, confirmed by compiles",
+    Standing.LEARNED: "learned from compiles",
+    Standing.IMPLIED: "follows from the others; a failure names it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A configuration by what matters of it, and the command that repeats it."""
+
+    text: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One constraint."""
+
+    id: str
+    words: str
+    standing: str
+    standing_words: str
+    line: str
+    glyph: str
+    tone: str
+    outcome: str
+    reason: str
+    failed: int
+    passed: int
+    sides: tuples.Sides | None
+    proof: str
+    failing: Example | None
+    passing: Example | None
+    beside: str
+    """What both examples have that the baseline has not."""
+    alternatives: tuple[str, ...]
+
+
+def relations(space: SpaceMap, joint: Joint) -> list[Relation]:
+    """Return the constraints that are shown one by one."""
+    return [_relation(space, joint, number) for number in told(joint).shown]
+
+
+def _relation(space: SpaceMap, joint: Joint, number: int) -> Relation:
+    item = joint.constraints[number]
+    outcome = words.outcome_of(item.outcome)
+    mark = words.OUTCOME_MARKS[outcome] if outcome is not None else words.Mark("", "", "unknown")
+    sides = tuples.sides(joint, item)
+    failing, passing, beside = _examples(space, item)
+    return Relation(
+        id=f"c{number + 1}",
+        words=item.words,
+        standing=str(item.standing),
+        standing_words=STANDINGS[item.standing],
+        line=item.line,
+        glyph=mark.glyph,
+        tone=TONES[mark.word],
+        outcome=" ".join(part for part in (item.outcome, item.stage and f"in {item.stage}") if part),
+        reason=item.reason,
+        failed=item.failed,
+        passed=item.passed,
+        sides=sides,
+        proof=_proof(joint, item, sides),
+        failing=failing,
+        passing=passing,
+        beside=beside,
+        alternatives=item.alternatives[:MOST_ALTERNATIVES],
+    )
+
+
+def _proof(joint: Joint, item: Constraint, sides: tuples.Sides | None) -> str:
+    """How sure one constraint is."""
+    if item.standing is Standing.GIVEN:
+        return "Demanded, not proved: nothing that breaks it was asked."
+    if joint.enumerated:
+        return "By enumeration: every configuration of the signature was asked."
+    settled = sides is not None and sides.settled
+    tried = "Every tuple of its knobs' values was tried; beside other knobs' values by sampling" if settled else ""
+    return f"{tried or 'By sampling'}: {_bound(joint.certificate)}."
+
+
+def _bound(certificate: Certificate) -> str:
+    """How wrong all constraints together can be."""
+    strata = {s.name: s for s in certificate.strata if s.draws or s.complete}
+    found = [
+        f"{'none' if stratum.complete else f'at most {stratum.error_bound:.1%}'} of the predicted {plural}"
+        for name, plural in (("predicted to pass", "passes"), ("predicted to fail", "failures"))
+        if (stratum := strata.get(name)) is not None
+    ]
+    if not found:
+        return "no draw was made to test it"
+    return f"at {certificate.confidence:.0%} confidence {' and '.join(found)} are mistaken"
+
+
+def _examples(space: SpaceMap, item: Constraint) -> tuple[Example | None, Example | None, str]:
+    one, other = item.failing_example, item.passing_example
+    if not one or not other:
+        return None, None, ""
+    names = [name for name in one if name in space.baseline]
+    apart = [name for name in names if repr(one[name]) != repr(other.get(name))]
+    common = {n: one[n] for n in names if n not in apart and repr(one[n]) != repr(space.baseline[n])}
+    return _example(space, one, apart), _example(space, other, apart), words.settings(common)
+
+
+def _example(space: SpaceMap, config: Config, names: list[str]) -> Example:
+    moves = {n: v for n, v in config.items() if n in space.baseline and repr(v) != repr(space.baseline[n])}
+    text = words.settings({name: config[name] for name in names if name in config})
+    return Example(text, repeat(space, moves))
+
+
+def repeat(space: SpaceMap, moves: Config) -> str:
+    """Return the command that repeats the baseline with some knobs moved; "" where the map has none."""
+    settings = "".join(f" {quoted(name, value)}" for name, value in moves.items())
+    return f"{space.repeat}{settings}" if space.repeat else ""
+
+
+# --- pairs -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """One pair of values."""
+
+    text: str
+    """Feasible share in per cent, "✗" for none; empty where it could not be counted."""
+    level: str
+    """"0" for none, "1" to "5" for the table's largest share, "n" where it could not be counted."""
+    asked: str
+    """Asked configurations with the pair: passed / answered."""
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """Two knobs, as a table of their values."""
+
+    down: str
+    across: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
+    reason: str = ""
+
+
+def heat_maps(space: SpaceMap) -> tuple[list[Heat], int]:
+    """Return the pairs of knobs that constrain each other, the closest tied first, and how many more there are."""
+    found = pairs.feasible_pairs(space)
+    return [_heat(space, table) for table in found[:MOST_PAIRS]], max(0, len(found) - MOST_PAIRS)
+
+
+def _heat(space: SpaceMap, table: pairs.PairTable) -> Heat:
+    domains = domains_of(space)
+    labels = [words.label(value) for value in domains[table.down]]
+    most = max((cell.share or 0.0 for row in table.cells for cell in row), default=0.0)
+    rows = tuple(
+        (label, tuple(_heat_cell(cell, most) for cell in row)) for label, row in zip(labels, table.cells, strict=True)
+    )
+    return Heat(table.down, table.across, tuple(map(words.label, domains[table.across])), rows)
+
+
+def _heat_cell(cell: pairs.Cell, most: float) -> HeatCell:
+    answered = cell.passed + cell.failed
+    asked = f"{cell.passed}/{answered}" if answered else "–"
+    tried = f"{cell.passed} of {answered} asked passed" if answered else "none asked"
+    if cell.share is None:
+        return HeatCell("", "n", asked, tried)
+    if cell.share <= 0:
+        return HeatCell("✗", "0", asked, f"nothing is feasible; {tried}")
+    text = f"{cell.share * 100:.0f}" if cell.share >= 0.01 else "<1"
+    level = max(1, math.ceil(round(LEVELS * cell.share / most, 6)))
+    return HeatCell(text, str(level), asked, f"{text} % feasible; {tried}")
+
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+HUES = 6
+
+
+def program_maps(space: SpaceMap) -> list[Heat]:
+    """Return the pairs of knobs of which one matters only beside values of the other: equal letters, one program."""
+    domains = domains_of(space)
+    found = []
+    for table in pairs.program_pairs(space)[:MOST_PAIRS]:
+        labels = [words.label(value) for value in domains[table.down]]
+        rows = tuple((label, tuple(map(_letter, row))) for label, row in zip(labels, table.cells, strict=True))
+        columns = tuple(map(words.label, domains[table.across]))
+        found.append(Heat(table.down, table.across, columns, rows, table.reason))
+    return found
+
+
+def _letter(cell: pairs.ProgramCell) -> HeatCell:
+    how = "asked" if cell.asked else "by the rules"
+    if cell.fails:
+        return HeatCell("✗", "0", how, f"fails, {how}")
+    if cell.program < 0:
+        return HeatCell("?", "n", "", "not known")
+    number, letter = divmod(cell.program, len(LETTERS))
+    name = LETTERS[letter] + (str(number) if number else "")
+    return HeatCell(name, f"p{cell.program % HUES}", how, f"program {name}, {how}")
+
+
+# --- coverage --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Combinations of values of so many knobs."""
+
+    name: str
+    possible: int
+    tried: int
+    seen: int | None
+    feasible: int | None
+
+
+def coverage(joint: Joint) -> Iterator[Coverage]:
+    """Yield single values, pairs and triples: in the signature, really tried, seen passing, possible by the model."""
+    names = {1: "single values", 2: "pairs", 3: "triples"}
+    by_order = {count.order: count for count in joint.coverage}
+    for item in tuples.combinations(joint):
+        known = by_order.get(item.order)
+        seen, feasible = (known.seen, known.possible) if known else (None, None)
+        yield Coverage(names[item.order], item.possible, item.tried, seen, feasible)

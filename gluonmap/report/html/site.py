@@ -1,0 +1,146 @@
+"""Pages on disk: one beside each map, or a folder of them with an index of kernels × targets × Triton versions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from gluonmap import codec, targets
+from gluonmap.errors import UsageError
+from gluonmap.model import Outcome
+from gluonmap.raced import RaceRecord
+from gluonmap.report import words
+from gluonmap.report.html import cells, page, shell
+from gluonmap.space import SpaceMap
+
+INDEX = "index.html"
+
+
+def write_beside(map_file: Path, space: SpaceMap) -> Path:
+    """Write the map's page beside it, with the races beside it, and return its path.
+
+    Raises:
+        StorageFault: it cannot be written.
+    """
+    path = map_file.with_suffix(".html")
+    codec.write(path, _page(map_file, space))
+    return path
+
+
+def write_site(folder: Path, maps: Sequence[tuple[Path, SpaceMap]]) -> Path:
+    """Write a page for every map and the index over them into a folder, and return the index's path.
+
+    The pages lie below the folder as the maps do below the folder that holds them all.
+
+    Raises:
+        StorageFault: a page cannot be written.
+    """
+    unique = {path.resolve(): (path, space) for path, space in maps}
+    root = Path(os.path.commonpath([path.parent for path in unique]))
+    entries = []
+    for path, (_, space) in unique.items():
+        below = PurePosixPath(path.relative_to(root).with_suffix(".html").as_posix())
+        if str(below) == INDEX:
+            below = below.with_name("index.map.html")
+        home = "../" * (len(below.parts) - 1) + INDEX
+        codec.write(folder / below, _page(path, space, home))
+        entries.append((str(below), space))
+    codec.write(folder / INDEX, index(entries))
+    return folder / INDEX
+
+
+def _page(map_file: Path, space: SpaceMap, home: str = "") -> bytes:
+    races, warnings = races_beside(map_file, space)
+    return page.render(space, races, home=home, warnings=warnings)
+
+
+def races_beside(map_file: Path, space: SpaceMap) -> tuple[list[RaceRecord], list[str]]:
+    """Return the records of the map's races that lie beside it, by name, and what is wrong with the others."""
+    records, wrong = [], []
+    prefix = f"{map_file.stem}."
+    for path in sorted(map_file.parent.glob("*.race.json")):
+        if not path.name.startswith(prefix):
+            continue
+        try:
+            record = codec.read_race(path)
+        except UsageError as error:
+            wrong.append(f"A race is left out: {str(error).replace(str(path), path.name)}")
+            continue
+        if (record.kernel, record.target) == (space.kernel, space.target):
+            records.append(record)
+    return records, wrong
+
+
+# --- the index -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One map in the index."""
+
+    href: str
+    mark: words.Mark
+    tone: str
+    sentence: str
+    classes: tuple[tuple[str, int], ...]
+    """Classes of knobs that it has, and how many."""
+    text: str
+    """Of its link: how much of the space is left, or what the baseline does."""
+    failed: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One kernel under one Triton."""
+
+    kernel: str
+    file: str
+    triton: str
+    cells: tuple[tuple[Entry, ...], ...]
+    """One for each target."""
+
+
+def index(entries: Sequence[tuple[str, SpaceMap]]) -> bytes:
+    """Return the index over maps, each given with its page's path: kernels and Triton versions down, targets across."""
+    known = [target.name for target in targets.TARGETS]
+    names = sorted(
+        {space.target for _, space in entries}, key=lambda n: (known.index(n) if n in known else len(known), n)
+    )
+    found: dict[tuple[str, str, str], dict[str, list[Entry]]] = {}
+    for href, space in sorted(entries, key=lambda item: (item[1].file, item[1].kernel, item[1].triton, item[0])):
+        columns = found.setdefault((space.file, space.kernel, space.triton), {name: [] for name in names})
+        columns[space.target].append(_entry(href, space))
+    lines = [
+        Line(kernel, file, triton, tuple(tuple(columns[name]) for name in names))
+        for (file, kernel, triton), columns in found.items()
+    ]
+    heads = [(name, words.ALIASES.get(name, "")) for name in names]
+    kernels = len({(line.file, line.kernel) for line in lines})
+    summary = ", ".join(
+        [
+            words.plural(len(entries), "map"),
+            words.plural(kernels, "kernel"),
+            words.plural(len(names), "target"),
+            f"Triton {words.listed(dict.fromkeys(sorted(line.triton for line in lines)))}",
+        ]
+    )
+    return shell.page("index.html.jinja", heads=heads, lines=lines, summary=summary, sections=[], home="")
+
+
+def _entry(href: str, space: SpaceMap) -> Entry:
+    mark = words.baseline_mark(space)
+    counted = tuple((str(each), count) for each, count in words.counts(space).items() if count)
+    failed = space.outcome != Outcome.PASS
+    sizes = " → ".join(bar.number for bar in page.bars(space)[:3] if bar.number)
+    notes = []
+    if space.stable is False:
+        notes.append("unstable code")
+    if space.joint is None and space.knobs:
+        notes.append("one knob at a time")
+    if space.unanswered:
+        notes.append(f"{space.unanswered:,} not asked")
+    text = f"the baseline {words.failed_phrase(space)}" if failed else sizes
+    return Entry(href, mark, cells.TONES[mark.word], words.sentence(space), counted, text, failed, tuple(notes))
