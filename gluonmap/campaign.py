@@ -6,9 +6,10 @@ import contextlib
 import dataclasses
 import importlib.util
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -17,9 +18,11 @@ from gluonmap import (
     describe,
     diagnostics,
     exitcode,
+    expression,
     further,
     installation,
     journal,
+    mend,
     probefile,
     screen,
     source,
@@ -33,15 +36,32 @@ from gluonmap.isolate import Ending, Isolation
 from gluonmap.joint import Joint
 from gluonmap.jointly import INTERRUPTED, Effort, Jointly
 from gluonmap.journal import Head, Journal
-from gluonmap.model import Answer, Candidate, Inspection, Outcome, SourceFile, Stage, Verdict
+from gluonmap.mend import Mended
+from gluonmap.model import (
+    Answer,
+    Candidate,
+    Config,
+    Fault,
+    Inspection,
+    KnobKind,
+    Outcome,
+    SourceFile,
+    Stage,
+    Value,
+    Verdict,
+)
 from gluonmap.oracle import Oracle
 from gluonmap.space import SpaceMap
 from gluonmap.worker.protocol import Job, KernelFile, Limits
+
+Result = TypeVar("Result")
 
 IMPORT_DEADLINE_S = 120.0
 LEAST_DEADLINE_S = 120.0
 DEVICE_DEADLINE_S = 60.0
 """For inputs, launches, references and timing together; what goes on for longer does not come back."""
+SEARCH_DEADLINE_S = 30.0
+"""Of a change of a failing baseline, where the user names none: what takes longer is no default to start from."""
 RAGGED = "ragged"
 """The regime of a probe file whose sizes no tile divides: every check runs it too."""
 DEADLINE_PER_BASELINE = 30.0
@@ -91,6 +111,16 @@ class Opened:
     probe: probefile.ProbeFile
     oracle: Oracle
     lines: screen.Lines
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """What came of the search for a baseline that passes."""
+
+    space: SpaceMap
+    """Of the baseline alone, as it is; not stored."""
+    mended: Mended | None
+    """None: it passes."""
 
 
 class Interrupted(GluonmapError):
@@ -221,11 +251,12 @@ class Campaign:
 
     # -- one target ----------------------------------------------------------------------------------------------
 
-    def probe(self, target: targets.Target) -> Stored:
-        """The map of the kernel on `target`, stored.
+    @contextlib.contextmanager
+    def opened(self, target: targets.Target) -> Iterator[Opened]:
+        """The kernel's journal, inspection and oracle on `target`.
 
         Raises:
-            Interrupted: Ctrl-C; the map of what is known has been stored.
+            UsageError: the file cannot be imported, holds no such kernel, or another process has the journal.
         """
         probe = self._probe(target.name)
         with Journal(self._journal_path(target)) as record:
@@ -235,13 +266,24 @@ class Campaign:
                     Event("note", f"{record.path}: damaged lines {lines} are ignored; their candidates are asked again")
                 )
             head = self._head(record, target, probe)
+            current = screen.current_lines(head.inspection, self._paths(head.inspection, head.folder))
+            yield Opened(record, head, probe, self._oracle(record, head, probe.path), current)
+
+    def probe(self, target: targets.Target) -> Stored:
+        """The map of the kernel on `target`, stored.
+
+        Raises:
+            Interrupted: Ctrl-C; the map of what is known has been stored.
+        """
+        with self.opened(target) as kernel:
+            record, head, probe = kernel.record, kernel.head, kernel.probe
             inspection = head.inspection
             description = describe.describe(inspection, target, probe, self._wishes(probe))
             on_device = self._on_device(probe)
             if on_device and not description.grid:
                 raise UsageError("a launch needs its grid: give it with --grid, or as GRID in the probe file.")
             compiles, description = description, dataclasses.replace(description, on_device=on_device)
-            oracle = self._oracle(record, head, probe.path)
+            oracle = kernel.oracle
             answers: dict[str, Answer] = {}
             jointly = self._jointly(oracle, head, compiles, probe.restrict)
             joint: Joint | None = None
@@ -273,7 +315,7 @@ class Campaign:
                 self._identity_of(head, target, probe.path),
                 answers,
                 {k: same for k in compiled if (same := record.stability(head.stamp, k)) is not None},
-                screen.current_lines(inspection, self._paths(inspection, head.folder)),
+                kernel.lines,
             )
         space = msgspec.structs.replace(self._refused(space, inspection, target), joint=joint)
         stored = Stored(space, self.map_path(target, inspection))
@@ -289,18 +331,85 @@ class Campaign:
             )
         return stored
 
-    @contextlib.contextmanager
-    def opened(self, target: targets.Target) -> Iterator[Opened]:
-        """The kernel's journal, inspection and oracle, for questions of the caller's own.
+    def find_default(self, target: targets.Target, budget: int) -> Default:
+        """The smallest change of the baseline that passes on `target`, where it fails; `budget` compiles at most.
 
         Raises:
-            UsageError: the file cannot be imported, holds no such kernel, or another process has the journal.
+            OracleFault: the baseline has no answer.
+            UsageError: a restriction that has no value.
         """
-        probe = self._probe(target.name)
-        with Journal(self._journal_path(target)) as record:
-            head = self._head(record, target, probe)
-            lines = screen.current_lines(head.inspection, self._paths(head.inspection, head.folder))
-            yield Opened(record, head, probe, self._oracle(record, head, probe.path), lines)
+        with self.opened(target) as kernel:
+            head, probe, inspection = kernel.head, kernel.probe, kernel.head.inspection
+            description = describe.describe(inspection, target, probe, self._wishes(probe))
+            oracle = self._oracle(kernel.record, head, "")
+            candidate = description.candidate({})
+            answers = self._asked(oracle, [candidate], "baseline")
+            base = answers[journal.key_of(candidate)]
+            if not isinstance(base, Verdict):
+                raise OracleFault(f"the baseline has no answer: {base.text}.")
+            mended: Mended | None = None
+            if base.outcome is not Outcome.PASS:
+                oracle.loadable = False  # no server can have loaded a kernel whose baseline fails
+                oracle.prepare(candidate)
+                if self.settings.deadline_s is None:
+                    oracle.limits = self._limits(SEARCH_DEADLINE_S)
+                lacking = target.name in self._excluded(inspection)  # what the target lacks no knob brings
+                ground = self._ground(inspection, description, probe.restrict)
+                self.listen(Event("plan", "changes at most to compile", 0 if lacking else budget))
+                mended = mend.search(ground, base, self._asking(oracle, description), 0 if lacking else budget)
+            identity = self._identity_of(head, target, probe.path)
+            space = screen.fold(description, inspection, identity, answers, {}, kernel.lines)
+        return Default(self._refused(space, inspection, target), mended)
+
+    def _ground(self, inspection: Inspection, description: Description, demanded: Sequence[str]) -> mend.Ground:
+        """Where a change of the baseline is looked for; `demanded` by the probe file."""
+        restrict = (*demanded, *self.settings.effort.restrict)
+        for text in restrict:
+            expression.evaluate(text, description.names({}))
+        knobs = {n: k for n, k in description.knobs.items() if k.kind is not KnobKind.HOST}
+
+        def names(moves: Config) -> dict[str, Value]:
+            try:
+                found = description.names(moves)
+            except UsageError:  # host code cannot compute a value: no expression speaks of this configuration
+                return {}
+            found.setdefault("num_warps", inspection.options.get("num_warps", 4))
+            return found
+
+        return mend.Ground(
+            target=description.target,
+            baseline={n: k.baseline for n, k in knobs.items()},
+            domains={n: k.domain for n, k in knobs.items()},
+            names=names,
+            depends={n: _behind(n, description.derive) for n in description.derive},
+            demands=screen.demands(inspection, description),
+            restrict=restrict,
+        )
+
+    def _asking(self, oracle: Oracle, description: Description) -> mend.Ask:
+        def ask(batch: Sequence[Config]) -> list[Answer]:
+            candidates: list[Candidate | Fault] = []
+            for moves in batch:
+                try:
+                    candidates.append(description.candidate(moves))
+                except UsageError as error:  # host code cannot compute its arguments: no question, so no answer
+                    candidates.append(Fault(str(error)))
+            answers = self._asked(oracle, [c for c in candidates if isinstance(c, Candidate)])
+            return [c if isinstance(c, Fault) else answers[journal.key_of(c)] for c in candidates]
+
+        return ask
+
+    def _asked(self, oracle: Oracle, candidates: Sequence[Candidate], plan: str = "") -> dict[str, Answer]:
+        """Answers by candidate key, each told as it comes; `plan` names what is asked, if it is a plan of its own."""
+        if plan:
+            known = sum(1 for c in candidates if oracle.known(c) is not None)
+            self.listen(Event("plan", plan, len(candidates), known))
+        answers: dict[str, Answer] = {}
+        for asked in oracle.ask(candidates):
+            answers[journal.key_of(asked.candidate)] = asked.answer
+            if asked.fresh or not plan:
+                self.listen(Event("answer" if asked.fresh else "known", answer=asked.answer))
+        return answers
 
     def _probe(self, target: str) -> probefile.ProbeFile:
         path = self.settings.probe_file or probefile.find_probe(self.path, self.settings.root)
@@ -578,6 +687,17 @@ class Campaign:
         )
 
 
+def _behind(name: str, derive: Mapping[str, str]) -> frozenset[str]:
+    """The names that a derived value is computed from, those behind other derived ones too."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for other in expression.names_in(derive.get(waiting.pop(), "0")) - found:
+            found.add(other)
+            waiting.append(other)
+    return frozenset(found)
+
+
 def _alike(description: Description, answers: Mapping[str, Answer]) -> list[Candidate]:
     """The passing singles whose program is the baseline's."""
     base = digest_of(answers[journal.key_of(description.candidate({}))])
@@ -644,6 +764,17 @@ def _shown(path: Path) -> str:
 
 def run(settings: Settings, wanted: Sequence[str], listen: Listener) -> Iterator[Stored]:
     """The maps of all wanted targets (names or aliases), one after the other; none named: the default ones."""
+    return _each(settings, wanted, listen, Campaign.probe)
+
+
+def defaults(settings: Settings, wanted: Sequence[str], listen: Listener, budget: int) -> Iterator[Default]:
+    """The smallest changes of a failing baseline that pass, on all wanted targets as for `run`."""
+    return _each(settings, wanted, listen, lambda campaign, target: campaign.find_default(target, budget))
+
+
+def _each(
+    settings: Settings, wanted: Sequence[str], listen: Listener, do: Callable[[Campaign, targets.Target], Result]
+) -> Iterator[Result]:
     modules = settings.modules if settings.stage.on_device else ()
     with Isolation(jobs=settings.jobs, modules=modules) as isolation:
         campaign = Campaign(settings, isolation, listen)
@@ -651,7 +782,7 @@ def run(settings: Settings, wanted: Sequence[str], listen: Listener) -> Iterator
         campaign.demand_device(chosen)
         chosen = chosen or campaign.default_targets()
         for target in dict.fromkeys(t.name for t in chosen):
-            yield campaign.probe(targets.find(target))
+            yield do(campaign, targets.find(target))
 
 
 def of_this_device(settings: Settings, listen: Listener) -> Stored:

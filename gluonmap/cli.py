@@ -15,11 +15,13 @@ import click
 
 from gluonmap import __version__
 from gluonmap.become import become
+from gluonmap.commands import completion
 from gluonmap.commands.check import check
 from gluonmap.commands.diff import diff
 from gluonmap.commands.engaged import engaged
 from gluonmap.commands.explain import explain
 from gluonmap.commands.export import export
+from gluonmap.commands.find_default import find_default
 from gluonmap.commands.key import key
 from gluonmap.commands.lint import lint
 from gluonmap.commands.predict import predict
@@ -68,6 +70,9 @@ class Tool(click.Group):
 def cli() -> None:
     """Map the real tunable space of a Gluon or Triton kernel, without a GPU.
 
+    Exit codes of all commands: 0 done, 1 findings (what that is, the command's help says), 2 usage, 3 fault, 130
+    interrupted.
+
     \b
     gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
     """
@@ -81,6 +86,7 @@ def cli() -> None:
     "target",
     multiple=True,
     metavar="NAME[,NAME]",
+    shell_complete=completion.targets,
     help="Targets to map, each apart; by default this machine's device, else all that the kernel's API allows.",
 )
 @click.option("--kernel", default="", metavar="NAME", help="Function to map, where the file holds several.")
@@ -184,7 +190,7 @@ def cli() -> None:
 def probe(kernel_file: Path, **options: Any) -> None:
     """Probe KERNEL_FILE, one knob at a time and then all together, and write its map.
 
-    Exit codes: 0 map written, 1 the baseline fails, 2 usage, 3 fault, 130 interrupted; what is known is kept.
+    Exit codes: 0 map written, 1 the baseline fails, 2 usage, 3 fault, 130 interrupted (what is known is kept).
 
     \b
     gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
@@ -300,7 +306,7 @@ def report(maps: Sequence[Path], site: Path | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("map_file", type=click.Path(path_type=Path))
-@click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…")
+@click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…", shell_complete=completion.moves)
 @click.option("--python", "python", default="", metavar="VENV", help="The environment whose Triton made the map.")
 @click.option("--any-triton", is_flag=True, help="Go on although another Triton made the map.")
 @click.option("--show", is_flag=True, help="Print the command of the fresh interpreter, and do not run it.")
@@ -339,8 +345,10 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
 @click.option(
     "--validate", type=click.IntRange(0), default=200, show_default=True, help="Rows to ask for the certificate."
 )
-@click.option("--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True, help="Of the certificate."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn by chance.")
 @click.option(
     "--deep/--no-deep",
     default=True,
@@ -371,7 +379,7 @@ def learn(table: Path, baseline: str, as_json: bool, **settings: Any) -> None:
         raise UsageError(f"the table {read.name!r} has no row for the baseline {start}.")
     learned, score = tables.learn_table(read, baseline=start, **settings)
     if as_json:
-        click.echo(codec.dumps({"table": read.name, "score": score, "learned": learned}).decode(), nl=False)
+        click.echo(codec.dumps({"table": read.name, "score": score, "learned": learned}), nl=False)
         return
     from rich.console import Console
 
@@ -383,7 +391,11 @@ def learn(table: Path, baseline: str, as_json: bool, **settings: Any) -> None:
 @cli.command()
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def targets(as_json: bool) -> None:
-    """List the targets and their limits."""
+    """List the targets and their limits.
+
+    \b
+    gluonmap targets
+    """
     from gluonmap import codec
     from gluonmap import targets as known
 
@@ -394,7 +406,7 @@ def targets(as_json: bool) -> None:
     ]
     if as_json:
         names = [h.replace(" ", "_") for h in heads]
-        click.echo(codec.dumps([dict(zip(names, row, strict=True)) for row in rows]).decode(), nl=False)
+        click.echo(codec.dumps([dict(zip(names, row, strict=True)) for row in rows]), nl=False)
         return
     from tabulate import tabulate
 
@@ -406,6 +418,7 @@ cli.add_command(diff)
 cli.add_command(engaged)
 cli.add_command(explain)
 cli.add_command(export)
+cli.add_command(find_default(probe, _settings))
 cli.add_command(key)
 cli.add_command(lint)
 cli.add_command(predict)
@@ -416,7 +429,7 @@ cli.add_command(space_command)
 def _print_json(maps: list[SpaceMap]) -> None:
     from gluonmap import codec
 
-    click.echo(codec.dumps(maps[0] if len(maps) == 1 else maps).decode(), nl=False)
+    click.echo(codec.dumps(maps[0] if len(maps) == 1 else maps), nl=False)
 
 
 def _render(space: SpaceMap) -> None:
@@ -448,6 +461,8 @@ def _pages(map_file: Path, space: SpaceMap) -> None:
 
 def main() -> None:
     """Entry point."""
+    # What a terminal or a file of another encoding cannot hold is escaped; JSON goes out as bytes of UTF-8 anyway.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     cli()
 
 

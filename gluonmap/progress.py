@@ -17,12 +17,19 @@ PLAIN_EVERY = 10
 """Without a terminal one line is printed per so many answers."""
 
 
+def _is_dumb() -> bool:
+    """Whether the terminal cannot take a line back, so that a bar would never be seen."""
+    from rich.console import Console
+
+    return Console(stderr=True).is_dumb_terminal
+
+
 class Progress:
     """Listens to a campaign. Use as a context manager; the value is the listener."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
-        self._terminal = sys.stderr.isatty() and not quiet
+        self._terminal = sys.stderr.isatty() and not quiet and not _is_dumb()
         self._task: TaskID | None = None
         self._name = ""
         self._total = self._done = self._failing = 0

@@ -181,7 +181,10 @@ class _Fold:
             return "repair the kernel or the probe file's reference, or start from a configuration that is right"
         if isinstance(base, Verdict) and base.outcome is Outcome.HUNG:
             return "give it more time with --deadline, or start from a smaller tile with --set NAME=VALUE"
-        return "start from a configuration that compiles (--set NAME=VALUE, --config FILE.json, or the probe file)"
+        return (
+            "start from a configuration that compiles (--set NAME=VALUE, --config FILE.json, or the probe file); "
+            "gluonmap find-default, with the same flags, looks for one"
+        )
 
     def _fixed(self) -> dict[str, str]:
         fixed = dict(self.description.why_fixed)
@@ -397,8 +400,13 @@ def classify(moved: Sequence[ValueMap]) -> KnobClass:
 
 def quoted(name: str, value: Value) -> str:
     """`NAME=VALUE` for a shell and for `--set`, which reads Python literals."""
-    text = f"{name}={value!r}" if isinstance(value, str) and _reads_as_other(value) else f"{name}={value}"
+    text = f"{name}={spelled(value)}"
     return text if all(c.isalnum() or c in "_=.-+*:/," for c in text) else "'" + text.replace("'", "'\\''") + "'"
+
+
+def spelled(value: Value) -> str:
+    """A value as it is typed on the command line, where Python literals are read."""
+    return repr(value) if isinstance(value, str) and _reads_as_other(value) else str(value)
 
 
 def _reads_as_other(text: str) -> bool:

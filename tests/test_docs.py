@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.metadata
-import importlib.util
 import json
 import os
 import re
@@ -12,16 +10,15 @@ import shlex
 import shutil
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import click
 import pytest
-from conftest import KERNELS, REPOSITORY, Finished, Project
+from conftest import REPOSITORY, Finished, Project
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -46,10 +43,6 @@ READERS = {
     "moe_routing_sigmoid_top1_fused.py": "a kernel of aiter",
 }
 """What a command line can name and no one but its reader has: such a line is parsed, and not run."""
-
-NO_VERDICT = {2, 3}
-"""Exit codes that say that a command line of the docs does not do what it should. 1 is a finding."""
-
 
 @dataclass(frozen=True)
 class Line:
@@ -140,7 +133,7 @@ def readers_own(line: Line) -> str:
     """Why a command line cannot be run here: what it names is its reader's; "" if all is there."""
     for word in line.words[1:]:
         for mark, why in READERS.items():
-            if word.startswith(mark) or f"={mark}" in word or f"/{mark}" in word:
+            if word.startswith(mark) or mark.startswith("$") and mark in word:
                 return why
     return ""
 
@@ -161,7 +154,12 @@ def parsed(line: Line) -> click.Context:
     return line.command.make_context(line.words[1], list(line.words[2:]), resilient_parsing=False)
 
 
-RUN = list({line.words: line for line in sorted(LINES, key=lambda line: bool(line.shown)) if line.command and not readers_own(line) and not too_much(line)}.values())
+def skipped(line: Line) -> str:
+    """Why a command line is parsed and not run."""
+    return "" if line.command is None else readers_own(line) or too_much(line)
+
+
+RUN = [line for line in LINES if not skipped(line)]
 
 
 def test_command_lines_are_found() -> None:
@@ -192,35 +190,56 @@ def test_every_file_of_this_repository_that_a_command_line_names_is_there(line: 
             assert (REPOSITORY / word).exists(), f"{line.name}: there is no {word}"
 
 
-@dataclass(frozen=True)
-class Reader:
-    """Somebody who follows the docs: a copy of what the commands read, and a kernel of their own with its map."""
+MY_KERNEL = """
+import triton
+import triton.language as tl
 
-    project: Project
 
-    def run(self, line: Line) -> Finished:
-        return self.project.run(*line.words[1:], COLUMNS="110")
+@triton.autotune([triton.Config({"BLOCK_M": size}, num_warps=4) for size in (128, 256)], key=["n"])
+@triton.jit
+def my_kernel(a_ptr, n, BLOCK_M: tl.constexpr):
+    tl.static_assert(BLOCK_M <= 256)
+    i = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    tl.store(a_ptr + i, tl.load(a_ptr + i, mask=i < n) * 2, mask=i < n)
+"""
+MY_PROBE = """
+KNOBS = {"BLOCK_M": [128, 256, 512]}
+BASELINE = {"BLOCK_M": 128}
+ARGS = {"a_ptr": "*fp32"}
+"""
 
 
 @pytest.fixture(scope="module")
-def reader(shared_project: Project) -> Reader:
+def reader(shared_project: Project) -> Project:
+    """Where a reader of the docs stands: kernels and maps of this repository, and a kernel of their own with its maps."""
     root = shared_project.root
-    for folder in ("kernels", "probes", "reports"):
+    for folder in ("kernels", "probes"):
         shutil.copytree(REPOSITORY / folder, root / folder, ignore=shutil.ignore_patterns("*.jsonl", "__pycache__"))
+    for name in {word for line in LINES for word in line.words if re.match(r"reports/.*\.json$", word)}:
+        if (REPOSITORY / name).exists():
+            shared_project.write(name, (REPOSITORY / name).read_bytes())
     (root / "benchmarks").symlink_to(REPOSITORY / "benchmarks")
     for place in ("", "kernels/"):
-        shared_project.write(f"{place}my_kernel.py", (KERNELS / "plain.py").read_text())
-        knobs = {"TILE": [256, 512], "UNREAD": [1, 2], "CHECKED": [1, 0]}
-        told = f"KNOBS = {knobs}\nBASELINE = {dict(TILE=256, UNREAD=1, CHECKED=1)}\nARGS = {{'x': '*fp16'}}\n"
-        shared_project.write(f"{place}my_kernel_probe.py", told)
-    shutil.copy(KERNELS.parent.parent / "kernels/cdna4/gemm_mxfp4.py", root / "my_gemm.py")
+        shared_project.write(f"{place}my_kernel.py", MY_KERNEL)
+        shared_project.write(f"{place}my_kernel_probe.py", MY_PROBE)
+    shared_project.write("my_gemm.py", (REPOSITORY / "kernels/cdna4/gemm_mxfp4.py").read_bytes())
     shared_project.write("serve.py", "import triton\n")
     shared_project.write("shipped.jsonl", shown_file("shipped.jsonl"))
-    finished = shared_project.run("probe", "my_kernel.py", "--target", "cdna3,cdna4", "--depth", "joint")
+    finished = shared_project.run("probe", "my_kernel.py", "--target", "cdna3,cdna4")
     assert finished.code == 0, finished
     shutil.copy(root / "reports/my_kernel.gfx942.json", root / "before.json")
-    shutil.copytree(root / "reports", root / "next/reports")
-    return Reader(shared_project)
+    shared_project.write("next/reports/my_kernel.gfx942.json", (root / "before.json").read_bytes())
+    return shared_project
+
+
+@pytest.fixture(scope="module")
+def runs(reader: Project, request: pytest.FixtureRequest) -> Iterator[dict[tuple[str, ...], Future[Finished]]]:
+    """What became of each command line that some test wants, each run once, two at a time."""
+    chosen = [item.callspec.params.get("line") for item in request.session.items if hasattr(item, "callspec")]
+    wanted = {line.words for line in chosen if isinstance(line, Line) and not skipped(line)}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    with ThreadPoolExecutor(2) as pool:
+        yield {words: pool.submit(reader.run, *words[1:], COLUMNS="110", PATH=path) for words in sorted(wanted)}
 
 
 def shown_file(name: str) -> str:
@@ -239,16 +258,19 @@ def triton_is_the_maps() -> bool:
 
 
 @pytest.mark.parametrize("line", RUN, ids=lambda line: line.name)
-def test_every_command_line_that_can_be_run_here_does_what_it_should(line: Line, reader: Reader) -> None:
+def test_every_command_line_that_can_be_run_here_does_what_it_should(
+    line: Line, runs: dict[tuple[str, ...], Future[Finished]]
+) -> None:
     """It ends with an exit code that says so, and the output is the one that is shown."""
     if line.words[1] in ("explain", "predict", "repeat") and not triton_is_the_maps():
         pytest.skip("the committed maps are of another Triton")
-    finished = reader.run(line)
-    assert "Traceback" not in finished.stderr, finished
+    finished = runs[line.words].result()
     asks_for_more = "Give a baseline" in line.shown
-    assert asks_for_more == (finished.code == 2) and finished.code != 3, finished
-    if line.words[1] not in ("repeat", "engaged"):  # these end as the candidate, or the program, did
-        assert finished.code in (0, 1, 2), finished
+    assert (finished.code == 2) == asks_for_more, finished
+    assert finished.code != 3, finished
+    if line.words[1] != "repeat":  # this ends as the candidate does
+        assert 0 <= finished.code <= 2, finished
+        assert "Traceback" not in finished.stderr, finished
     said, at = " ".join((finished.stdout + " " + finished.stderr).split()), 0
     for part in pieces(line.shown):
         assert part in said[at:], f"{line.name}: this is shown, and not said there:\n{part}\n\n{finished}"

@@ -217,4 +217,4 @@ def _settings(kernel_file: Path, options: dict[str, Any]) -> Settings:
 def _print_json(audits: Sequence[Audit]) -> None:
     from gluonmap import codec
 
-    click.echo(codec.dumps(audits[0] if len(audits) == 1 else list(audits)).decode(), nl=False)
+    click.echo(codec.dumps(audits[0] if len(audits) == 1 else list(audits)), nl=False)

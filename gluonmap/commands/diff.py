@@ -42,7 +42,7 @@ def diff(before: Path, after: Path, form: str, as_json: bool, fail_on: str | Non
     Exit codes: 0 compared, 1 only with --fail-on: it was found, 2 usage, 3 fault.
 
     \b
-    gluonmap diff before.json reports/cdna3/gemm_bf16.gfx942.json --fail-on regression
+    gluonmap diff before.json reports/my_kernel.gfx942.json --fail-on regression
     """
     import msgspec
 
@@ -56,7 +56,7 @@ def diff(before: Path, after: Path, form: str, as_json: bool, fail_on: str | Non
     match "json" if as_json else form:
         case "json":
             document = {"A": names[0], "B": names[1], "changed": found.changed, **msgspec.to_builtins(found)}
-            click.echo(codec.dumps(document).decode(), nl=False)
+            click.echo(codec.dumps(document), nl=False)
         case "markdown":
             click.echo(differences.render_markdown(found, names), nl=False)
         case _:

@@ -4,30 +4,45 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gluonmap.become import become
-from gluonmap.commands import compiling
+from gluonmap.commands import compiling, completion
 from gluonmap.options import pair, value_of
 
 if TYPE_CHECKING:
     from gluonmap.ask import Asking
     from gluonmap.explain import Explanation
+    from gluonmap.judge import Judge
     from gluonmap.model import Config
     from gluonmap.space import SpaceMap
 
 
 @click.command()
 @click.argument("map_file", type=click.Path(path_type=Path))
-@click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…")
+@click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…", shell_complete=completion.moves)
 @click.option("--no-compile", is_flag=True, help="Say only what the map knows.")
+@click.option(
+    "--repro",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a stand-alone script that shows the failure with nothing but Triton installed.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 @compiling.options
-def explain(map_file: Path, moves: Sequence[str], no_compile: bool, as_json: bool, python: str, **limits: Any) -> None:
+def explain(
+    map_file: Path,
+    moves: Sequence[str],
+    no_compile: bool,
+    repro: Path | None,
+    as_json: bool,
+    python: str,
+    **limits: Any,
+) -> None:
     """Explain one configuration of MAP_FILE: the baseline with KNOB=VALUE moved.
 
     Infeasible: the constraints that forbid it, the smallest part of it that fails, the nearest feasible configurations.
@@ -37,7 +52,10 @@ def explain(map_file: Path, moves: Sequence[str], no_compile: bool, as_json: boo
 
     \b
     gluonmap explain reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128 num_warps=4
+    gluonmap explain reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128 --repro abort.py
     """
+    if repro and no_compile:
+        raise click.UsageError("--repro compiles what it writes down: leave --no-compile out.")
     if python:
         become(python)
     from gluonmap import codec
@@ -48,26 +66,28 @@ def explain(map_file: Path, moves: Sequence[str], no_compile: bool, as_json: boo
     config = complete(space, _moves(moves))
     judged = Judge(space)
     with contextlib.ExitStack() as stack:
-        ask = None
-        if not no_compile:
-            opened: list[Asking] = []
+        opened: list[Asking] = []
 
-            def ask(asked: Config) -> Judgement:
-                """Compile one; the processes start with the first, for a map alone often has the answer."""
-                if not opened:
-                    opened.append(stack.enter_context(compiling.opened(space, **limits)))
-                answer = opened[0].one(asked)
-                return judged.answered(asked, answer, opened[0].place(answer))
+        def asking() -> Asking:
+            """The processes start with the first compile, for a map alone often has the answer."""
+            if not opened:
+                opened.append(stack.enter_context(compiling.opened(space, **limits)))
+            return opened[0]
 
-        told = explaining.explained(judged, config, ask)
+        def ask(asked: Config) -> Judgement:
+            answer = asking().one(asked)
+            return judged.answered(asked, answer, asking().place(answer))
+
+        told = explaining.explained(judged, config, None if no_compile else ask)
+        if not as_json:
+            from rich.console import Console
+
+            from gluonmap.report import explained
+
+            explained.render(space, str(map_file), told, Console())
+        script = _script(repro, judged, told, asking) if repro else None
     if as_json:
-        click.echo(codec.dumps(_document(space, map_file, told)).decode(), nl=False)
-    else:
-        from rich.console import Console
-
-        from gluonmap.report import explained
-
-        explained.render(space, str(map_file), told, Console())
+        click.echo(codec.dumps(_document(space, map_file, told, script)), nl=False)
     match told.judgement.verdict:
         case Feasibility.FEASIBLE:
             sys.exit(0)
@@ -86,7 +106,37 @@ def _moves(texts: Sequence[str]) -> Config:
     return found
 
 
-def _document(space: SpaceMap, map_file: Path, told: Explanation) -> dict[str, object]:
+def _script(file: Path, judged: Judge, told: Explanation, asking: Callable[[], Asking]) -> dict[str, object] | None:
+    """Write the script of a failure, and say on stderr what it shows; None where nothing fails.
+
+    Raises:
+        OracleFault: the script is written and does not show the failure.
+    """
+    from gluonmap import repro
+    from gluonmap.errors import OracleFault
+    from gluonmap.judge import Feasibility, moves_of
+    from gluonmap.report import words
+
+    if told.judgement.verdict is not Feasibility.INFEASIBLE:
+        click.echo(f"gluonmap: it is {told.judgement.verdict}: {file} is not written.", err=True)
+        return None
+    pair, trial = repro.write(file, judged, told, asking())
+    if not trial.holds:
+        raise OracleFault(
+            f"{file} is written, and it does not show the failure (exit status {trial.status}):\n"
+            + "\n".join(f"  {words.visible(line)}" for line in trial.said.splitlines())
+        )
+    failing = words.settings(moves_of(judged.space, pair.failing)) or "the baseline"
+    passing = "nothing near it is known to pass"
+    if pair.passing is not None:
+        passing = f"{words.settings(moves_of(judged.space, pair.passing)) or 'the baseline'} passes"
+    click.echo(f"gluonmap: {file} shows it with Triton alone: {failing} fails, {passing}.", err=True)
+    return {"file": str(file), "failing": pair.failing, "passing": pair.passing, "said": trial.said}
+
+
+def _document(
+    space: SpaceMap, map_file: Path, told: Explanation, script: dict[str, object] | None
+) -> dict[str, object]:
     """The explanation with the command that repeats each configuration in it."""
     import msgspec
 
@@ -97,4 +147,5 @@ def _document(space: SpaceMap, map_file: Path, told: Explanation) -> dict[str, o
 
     nearest = [{**msgspec.to_builtins(item), "repeat": repeat(item.config)} for item in told.nearest]
     head = {"map": str(map_file), "kernel": space.kernel, "target": space.target, "repeat": repeat(told.config)}
-    return {**head, **msgspec.to_builtins(told), "nearest": nearest}
+    more = {"repro": script} if script else {}
+    return {**head, **msgspec.to_builtins(told), "nearest": nearest, **more}

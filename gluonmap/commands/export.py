@@ -77,7 +77,7 @@ def export(
         raise UsageError("two of the maps would be written to one file; export them one at a time with --out FILE.")
     for file in written:
         if out is None:
-            click.echo(file.text, nl=False)
+            click.echo(file.text.encode(), nl=False)
         else:
             path = out / file.name if folder else out
             codec.write(path, file.text.encode())

@@ -62,7 +62,7 @@ def key(
     if wanted := [(name, values_of(values)) for name, values in (pair(text, "--measure") for text in measure)]:
         told = msgspec.structs.replace(told, measured=_measured(told, map_file or kernel_file, probe_file, wanted))
     if as_json:
-        click.echo(codec.dumps(told).decode(), nl=False)
+        click.echo(codec.dumps(told), nl=False)
     else:
         from gluonmap.report import keyed
 

@@ -158,13 +158,13 @@ def _print_row(
         "broken": [{"words": item.words, "standing": item.standing} for item in told.broken],
         "contradicts": told.contradicts,
     }
-    click.echo(msgspec.json.encode({**document, **(more or {})}).decode())
+    click.echo(msgspec.json.encode({**document, **(more or {})}))
 
 
 def _print_summary(summary: Summary, as_json: bool) -> None:
     import msgspec
 
     if as_json:
-        click.echo(msgspec.json.encode({"summary": summary.document()}).decode())
+        click.echo(msgspec.json.encode({"summary": summary.document()}))
     else:
         click.echo(f"\n{summary.render()}")

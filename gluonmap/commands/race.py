@@ -85,7 +85,7 @@ def race(
         written += _write_split(path, space, several)
     if as_json:
         said: object = [*records, several] if several else records[0]
-        click.echo(codec.dumps(said).decode(), nl=False)
+        click.echo(codec.dumps(said), nl=False)
         return
     for record in records:
         raced.render(record)

@@ -73,7 +73,7 @@ def space(
         _print(reduced.sample(sample, seed=seed) if sample else itertools.islice(reduced.listed(), limit), as_json)
     else:
         counted = _counted(read, joint)
-        click.echo(codec.dumps(counted).decode() if as_json else _said(read, joint, counted), nl=False)
+        click.echo(codec.dumps(counted) if as_json else _said(read, joint, counted), nl=False)
 
 
 def _joint(read: SpaceMap) -> Joint:
@@ -94,10 +94,10 @@ def _print(configs: Iterable[Config], as_json: bool) -> None:
     from gluonmap import codec
 
     if as_json:
-        click.echo(codec.dumps(list(configs)).decode(), nl=False)
+        click.echo(codec.dumps(list(configs)), nl=False)
         return
     for config in configs:
-        sys.stdout.write(msgspec.json.encode(config).decode() + "\n")
+        sys.stdout.buffer.write(msgspec.json.encode(config) + b"\n")
 
 
 def _counted(read: SpaceMap, joint: Joint) -> dict[str, Any]:

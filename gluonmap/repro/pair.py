@@ -1,0 +1,67 @@
+"""What a script shows: the smallest failing part of a configuration, and what is nearest to it and passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from gluonmap import explain
+from gluonmap.errors import OracleFault, UsageError
+from gluonmap.explain import Explanation
+from gluonmap.judge import Judge, Key, key_of, moves_of
+from gluonmap.model import Answer, Config, Outcome, Verdict
+
+One = Callable[[Config], Answer]
+"""Compiles one configuration."""
+MOST_TRIED = 3
+"""Neighbours that are compiled until one passes."""
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """Two configurations, both compiled just now."""
+
+    failing: Config
+    verdict: Verdict
+    passing: Config | None
+    """None: no configuration near it is known that passes."""
+
+
+def find(judged: Judge, told: Explanation, one: One) -> Pair:
+    """The pair for a configuration that `told` explains as infeasible.
+
+    All moves that the failure does not need are set back to the baseline.
+
+    Raises:
+        OracleFault: what the map holds for failing does not fail today.
+    """
+    space = judged.space
+    answers: dict[Key, Answer] = {}
+
+    def answer(config: Config) -> Answer:
+        if key_of(config) not in answers:
+            answers[key_of(config)] = one(config)
+        return answers[key_of(config)]
+
+    failing = {**space.baseline, **told.part.moves} if told.part is not None else told.config
+    verdict = answer(failing)
+    if told.judgement.forbidden and _passes(verdict):
+        raise UsageError("no script: the map's own restrictions rule this configuration out; the compiler passes it.")
+    if not isinstance(verdict, Verdict) or verdict.outcome is Outcome.PASS:
+        said = "passes" if isinstance(verdict, Verdict) else f"has no answer ({verdict.text})"
+        raise OracleFault(
+            f"no script: the map holds the configuration for infeasible, and compiled now it {said}. "
+            "gluonmap predict --verify says where else the map is out of date."
+        )
+    near = explain.nearest_feasible(
+        judged,
+        failing,
+        most=MOST_TRIED,
+        ask=lambda config: judged.answered(config, answer(config)),
+        blamed=moves_of(space, failing),
+    )
+    return Pair(failing, verdict, next((item.config for item in near if _passes(answer(item.config))), None))
+
+
+def _passes(answer: Answer) -> bool:
+    return isinstance(answer, Verdict) and answer.outcome is Outcome.PASS
