@@ -194,7 +194,7 @@ def probe(kernel_file: Path, **options: Any) -> None:
 
     \b
     gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
-    gluonmap probe my_kernel.py -t cdna3,cdna4 --arg a_ptr='*bf16' --set BLOCK_M=128
+    gluonmap probe my_kernel.py -t cdna3 --arg a_ptr='*bf16' --set BLOCK_M=128
     """
     if options["python"]:
         become(options["python"])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import importlib.metadata
+import importlib.util
+import itertools
 import json
 import os
 import re
@@ -15,16 +18,22 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import click
 import pytest
 from conftest import REPOSITORY, Finished, Project
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from rich.text import Text
 
 from gluonmap.cli import cli
 
-PAGES = ("README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(REPOSITORY)) for p in REPOSITORY.glob("docs/**/*.md")))
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(str(p.relative_to(REPOSITORY)) for p in REPOSITORY.glob("docs/**/*.md")),
+)
 TOLD = [page for page in PAGES if page != "CONTRIBUTING.md"]
 FOLDERS = ("kernels/", "probes/", "reports/", "docs/", "benchmarks/", "tests/")
 
@@ -43,6 +52,7 @@ READERS = {
     "moe_routing_sigmoid_top1_fused.py": "a kernel of aiter",
 }
 """What a command line can name and no one but its reader has: such a line is parsed, and not run."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -85,7 +95,7 @@ def inline(page: str) -> Iterator[Token]:
 
 
 def lines_of(page: str) -> Iterator[Line]:
-    """Command lines: all of `sh` blocks, `run:` steps of workflows, and what stands after `$` in a terminal's output."""
+    """Command lines: all of `sh` blocks, `run:` steps of workflows, and what stands after `$` in an output."""
     for language, first, text in blocks(page):
         if language in ("sh", "yaml"):
             for number, line in joined(text, first):
@@ -133,7 +143,7 @@ def readers_own(line: Line) -> str:
     """Why a command line cannot be run here: what it names is its reader's; "" if all is there."""
     for word in line.words[1:]:
         for mark, why in READERS.items():
-            if word.startswith(mark) or mark.startswith("$") and mark in word:
+            if word.startswith(mark) or (mark == "$target" and mark in word):
                 return why
     return ""
 
@@ -143,6 +153,8 @@ def too_much(line: Line) -> str:
     name, words = line.words[1], line.words[2:]
     if name == "race" or "--measure" in words or {"launch", "check", "time"} & set(words):
         return "it needs a GPU"
+    if "--repro" in words:
+        return "it installs Triton anew; tests/test_repro.py runs it"
     if name in ("probe", "check", "find-default") and any(word.startswith("kernels/") for word in words):
         return "minutes of compiles"
     return ""
@@ -202,6 +214,8 @@ def my_kernel(a_ptr, n, BLOCK_M: tl.constexpr):
     i = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     tl.store(a_ptr + i, tl.load(a_ptr + i, mask=i < n) * 2, mask=i < n)
 """
+MAPPING = ("gluonmap", "probe", "my_kernel.py", "--target", "cdna3,cdna4")
+"""What the README says to do with it; the other commands read what that leaves."""
 MY_PROBE = """
 KNOBS = {"BLOCK_M": [128, 256, 512]}
 BASELINE = {"BLOCK_M": 128}
@@ -211,7 +225,7 @@ ARGS = {"a_ptr": "*fp32"}
 
 @pytest.fixture(scope="module")
 def reader(shared_project: Project) -> Project:
-    """Where a reader of the docs stands: kernels and maps of this repository, and a kernel of their own with its maps."""
+    """Where a reader of the docs stands: kernels and maps of this repository, and a kernel of their own, mapped."""
     root = shared_project.root
     for folder in ("kernels", "probes"):
         shutil.copytree(REPOSITORY / folder, root / folder, ignore=shutil.ignore_patterns("*.jsonl", "__pycache__"))
@@ -225,7 +239,7 @@ def reader(shared_project: Project) -> Project:
     shared_project.write("my_gemm.py", (REPOSITORY / "kernels/cdna4/gemm_mxfp4.py").read_bytes())
     shared_project.write("serve.py", "import triton\n")
     shared_project.write("shipped.jsonl", shown_file("shipped.jsonl"))
-    finished = shared_project.run("probe", "my_kernel.py", "--target", "cdna3,cdna4")
+    finished = shared_project.run(*MAPPING[1:])
     assert finished.code == 0, finished
     shutil.copy(root / "reports/my_kernel.gfx942.json", root / "before.json")
     shared_project.write("next/reports/my_kernel.gfx942.json", (root / "before.json").read_bytes())
@@ -234,12 +248,12 @@ def reader(shared_project: Project) -> Project:
 
 @pytest.fixture(scope="module")
 def runs(reader: Project, request: pytest.FixtureRequest) -> Iterator[dict[tuple[str, ...], Future[Finished]]]:
-    """What became of each command line that some test wants, each run once, two at a time."""
+    """What becomes of each command line that some test wants, each run once, a few at a time."""
     chosen = [item.callspec.params.get("line") for item in request.session.items if hasattr(item, "callspec")]
     wanted = {line.words for line in chosen if isinstance(line, Line) and not skipped(line)}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    with ThreadPoolExecutor(2) as pool:
-        yield {words: pool.submit(reader.run, *words[1:], COLUMNS="110", PATH=path) for words in sorted(wanted)}
+    with ThreadPoolExecutor(3) as pool:
+        yield {words: pool.submit(reader.run, *words[1:], COLUMNS="100", PATH=path) for words in sorted(wanted)}
 
 
 def shown_file(name: str) -> str:
@@ -285,3 +299,137 @@ def pieces(shown: str) -> list[str]:
 
 def test_a_shown_output_is_compared_in_pieces() -> None:
     assert pieces("a  b\n c\n…\nd #ttg.slice<…> e …\nf\n\ng\n") == ["a b c", "d #ttg.slice<…> e", "f", "g"]
+
+
+# Python
+
+
+def python_blocks() -> Iterator[tuple[str, int, str]]:
+    """Page, line and text of what is marked as Python, but for what shows a mistake (`# bad`)."""
+    for page in TOLD:
+        for language, number, text in blocks(page):
+            if language == "python" and not text.startswith("# bad"):
+                yield page, number, text
+
+
+def excerpt_of(text: str) -> str:
+    """The file of this repository that the first line of a block names: the block is an excerpt of it. Else ""."""
+    found = re.match(r"# (\S+\.py)\n", text)
+    return found[1] if found and (REPOSITORY / found[1]).exists() else ""
+
+
+@pytest.mark.parametrize(("page", "number", "text"), list(python_blocks()))
+def test_python_is_python_and_excerpts_are_what_the_file_says(page: str, number: int, text: str) -> None:
+    compile(text, f"{page}:{number}", "exec")
+    if file := excerpt_of(text):
+        whole = " ".join((REPOSITORY / file).read_text(encoding="utf-8").split())
+        for part in re.split(r"^\s*# …$", text.partition("\n")[2], flags=re.MULTILINE):
+            assert " ".join(part.split()) in whole, f"{page}:{number}: {file} has no {part}"
+
+
+def test_python_runs_where_it_needs_no_gpu(reader: Project) -> None:
+    """Each block as a file of its own, in one process: importing Triton takes a second."""
+    names = []
+    for page, number, text in python_blocks():
+        if not excerpt_of(text):
+            names.append(f"blocks/{page.replace('/', '_')}_{number}.py")
+            reader.write(names[-1], text)
+    assert len(names) > 5
+    driver = f"import runpy\nfor name in {names!r}:\n    print(name, flush=True)\n    runpy.run_path(name)\n"
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    ended = subprocess.run(
+        [sys.executable, "-c", driver], cwd=reader.root, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert ended.returncode == 0, f"{ended.stdout.splitlines()[-1:]}: {ended.stderr}"
+
+
+# Commands and pages
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_every_command_has_a_row_in_the_readme_and_a_command_line_on_a_page(name: str) -> None:
+    assert f"\n| `gluonmap {name}" in text_of("README.md"), f"README.md has no row for gluonmap {name}"
+    pages = {line.page for line in LINES if line.words[1] == name}
+    assert any(page.startswith("docs/") and "/reference/" not in page for page in pages), (
+        f"no page shows gluonmap {name}"
+    )
+
+
+@pytest.mark.parametrize("page", TOLD)
+def test_commands_and_options_named_in_a_sentence_are_there(page: str) -> None:
+    for token in inline(page):
+        words = token.content.split() if token.type == "code_inline" else []
+        if words[:1] != ["gluonmap"] or len(words) < 2 or not re.fullmatch(r"[a-z-]+", words[1]):
+            continue
+        command = cli.commands.get(words[1])
+        assert command is not None, f"{page}: there is no command {token.content}"
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        for word in words[2:]:
+            if word == "--":
+                break
+            if word.startswith("-"):
+                assert word.partition("=")[0] in known | {"--help"}, f"{page}: {token.content}"
+
+
+def test_every_page_is_in_the_sites_navigation() -> None:
+    listed = re.findall(r": (\S+\.md)$", text_of("mkdocs.yml"), re.MULTILINE)
+    there = [page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")]
+    assert sorted(listed) == sorted(there), "mkdocs.yml lists every page once"
+
+
+def slugs_of(page: str) -> set[str]:
+    """The anchors of a page, as GitHub names them."""
+    found: dict[str, int] = {}
+    tokens = tokens_of(page)
+    for heading, token in itertools.pairwise(tokens):
+        if heading.type == "heading_open":
+            text = "".join(part.content for part in token.children or ())
+            slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+            found[slug] = found.get(slug, -1) + 1
+    return {f"{slug}-{n}" if n else slug for slug, most in found.items() for n in range(most + 1)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_within_the_repository_leads_somewhere(page: str) -> None:
+    for token in inline(page):
+        target = token.attrGet("href") or token.attrGet("src")
+        if not isinstance(target, str) or re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        place = (REPOSITORY / page).parent / file if file else REPOSITORY / page
+        assert place.exists(), f"{page}: nothing is at {target}"
+        name = str(place.resolve().relative_to(REPOSITORY))
+        if page.startswith("docs/"):
+            assert name.startswith("docs/"), f"{page}: on the site nothing is at {target}; write it as code"
+        if anchor:
+            assert anchor in slugs_of(name), f"{page}: {name} has no heading #{anchor}"
+
+
+# What is written by scripts
+
+
+def script(name: str) -> ModuleType:
+    """A script of docs/, imported."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", REPOSITORY / f"docs/{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    pages = script("reference").pages()
+    there = {path.name: path.read_text(encoding="utf-8") for path in (REPOSITORY / "docs/reference").iterdir()}
+    assert sorted(there) == sorted(pages)
+    stale = [name for name, text in pages.items() if there[name] != text]
+    assert not stale, f"run `python docs/reference.py`: {', '.join(stale)} would change"
+
+
+def test_the_picture_shows_what_the_report_says() -> None:
+    """Its words, not its bytes: how rich draws them is rich's affair."""
+    picture = script("picture")
+    drawn = re.sub(r"<[^>]+>", "", text_of("docs/images/map.svg").partition("</defs>")[2])
+    plain = [Text.from_ansi(line).plain for line in picture.shortened(picture.report())]
+    wanted = f"gluonmap$ {picture.COMMAND}" + "".join(plain)
+    assert "".join(html.unescape(drawn).split()) == "".join(wanted.split()), "run `python docs/picture.py`"
