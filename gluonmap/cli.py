@@ -36,11 +36,35 @@ if TYPE_CHECKING:
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "auto_envvar_prefix": "GLUONMAP"}
 
 
+SUMMARIES = {
+    "probe": "Map a kernel: what fails, what is inert, what matters.",
+    "find-default": "The smallest change of a failing baseline that compiles.",
+    "report": "Render stored maps: terminal, Markdown, pages.",
+    "explain": "Why a configuration fails, and what passes nearby.",
+    "space": "Count, list and sample what is feasible.",
+    "predict": "What a map says of many configurations.",
+    "repeat": "One candidate by hand, with all the compiler prints.",
+    "diff": "What differs between two maps.",
+    "check": "Audit the configurations a project ships.",
+    "lint": "The traps of tuning in a kernel's text.",
+    "key": "Which arguments belong into the autotuner's key.",
+    "export": "A map in the files of other tools.",
+    "race": "Race a map's programs on this machine's GPU.",
+    "engaged": "Whether a program launches what was tuned.",
+    "learn": "The constraints of a recorded table of verdicts.",
+    "targets": "The targets and their limits.",
+}
+"""The commands in the order in which one meets them, each in half a line."""
+
+
 class Tool(click.Group):
     """Errors of ours are one message and an exit code, never a traceback.
 
     Caught here, before click's own handlers: those end Ctrl-C and a closed pipe with exit code 1, which is a finding.
     """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*SUMMARIES, *(name for name in super().list_commands(ctx) if name not in SUMMARIES)]
 
     def invoke(self, ctx: click.Context) -> Any:
         from gluonmap.errors import GluonmapError
@@ -424,6 +448,8 @@ cli.add_command(lint)
 cli.add_command(predict)
 cli.add_command(race)
 cli.add_command(space_command)
+for _name, _summary in SUMMARIES.items():
+    cli.commands[_name].short_help = _summary
 
 
 def _print_json(maps: list[SpaceMap]) -> None:

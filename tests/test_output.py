@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import REPOSITORY, Project
 
-from gluonmap.cli import cli
+from gluonmap.cli import SUMMARIES, cli
 
 MAP = "reports/cdna4/gemm_mxfp4.gfx950.json"
 COMMANDS = sorted(cli.commands)
@@ -207,3 +207,10 @@ def test_progress_is_lines_in_a_pipe_and_on_a_dumb_terminal_a_bar_on_others_and_
     assert b"baseline" in seen and b"0/1" in seen
     assert not COLOUR.search(seen)
     assert piped(project.root, *arguments, "--out", "d", "--quiet", **more).stderr == b""
+
+
+def test_each_command_has_half_a_line_in_the_list_of_commands() -> None:
+    assert set(SUMMARIES) == set(cli.commands)
+    told = CliRunner().invoke(cli, ["--help"], terminal_width=80).output
+    assert [line.split()[0] for line in told.split("Commands:")[1].strip().splitlines()] == list(SUMMARIES)
+    assert "..." not in told.split("Commands:")[1]
