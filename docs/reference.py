@@ -87,7 +87,7 @@ def commands_page() -> str:
         "What `gluonmap COMMAND --help` says. Every option can be given as an environment variable, too: "
         "`GLUONMAP_PROBE_DEPTH=singles` is `gluonmap probe --depth singles`.",
     ]
-    for name, command in sorted(cli.commands.items()):
+    for name, command in commands():
         context = click.Context(command, info_name=f"gluonmap {name}")
         usage = " ".join([f"gluonmap {name}", *command.collect_usage_pieces(context)])
         parts += [f"## gluonmap {name}", f"`{usage}`", *paragraphs(command.help or "")]
@@ -95,6 +95,11 @@ def commands_page() -> str:
         if options:
             parts.append(table(("option", "takes", "meaning"), [option_row(item) for item in options]))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def commands() -> list[tuple[str, click.Command]]:
+    """In the order in which `gluonmap --help` names them."""
+    return [(name, cli.commands[name]) for name in cli.list_commands(click.Context(cli))]
 
 
 def paragraphs(text: str) -> Iterator[str]:
@@ -146,9 +151,7 @@ def codes_page() -> str:
         for kind in vars(errors).values()
         if inspect.isclass(kind) and issubclass(kind, errors.GluonmapError)
     ]
-    said = [
-        (f"`gluonmap {name}`", cell(told)) for name, command in sorted(cli.commands.items()) if (told := codes(command))
-    ]
+    said = [(f"`gluonmap {name}`", cell(told)) for name, command in commands() if (told := codes(command))]
     told = attribute_texts(ast.parse(inspect.getsource(exitcode)).body)
     statuses = sorted(
         (status, str(exitcode.OUTCOME_OF_STATUS[status]), cell(told[name]))
