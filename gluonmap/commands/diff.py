@@ -18,7 +18,14 @@ MOST_ANNOTATIONS = 10
 @click.command()
 @click.argument("before", type=click.Path(path_type=Path), metavar="A")
 @click.argument("after", type=click.Path(path_type=Path), metavar="B")
-@click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "json"]),
+    default="text",
+    show_default=True,
+    help="What is printed.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option(
     "--fail-on",
