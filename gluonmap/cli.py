@@ -22,15 +22,15 @@ from gluonmap.commands.engaged import engaged
 from gluonmap.commands.explain import explain
 from gluonmap.commands.export import export
 from gluonmap.commands.find_default import find_default
+from gluonmap.commands.flags import flags, settings_of
 from gluonmap.commands.key import key
 from gluonmap.commands.lint import lint
 from gluonmap.commands.predict import predict
 from gluonmap.commands.race import race
 from gluonmap.commands.space import space as space_command
-from gluonmap.options import bytes_of, pair, value_of, values_of
+from gluonmap.options import pair, value_of
 
 if TYPE_CHECKING:
-    from gluonmap.campaign import Settings
     from gluonmap.space import SpaceMap
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "auto_envvar_prefix": "GLUONMAP"}
@@ -104,64 +104,22 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("kernel_file", type=click.Path(path_type=Path))
-@click.option(
-    "--target",
-    "-t",
+@flags(
     "target",
-    multiple=True,
-    metavar="NAME[,NAME]",
-    shell_complete=completion.targets,
-    help="Targets to map, each apart; by default this machine's device, else all that the kernel's API allows.",
-)
-@click.option("--kernel", default="", metavar="NAME", help="Function to map, where the file holds several.")
-@click.option("--set", "sets", multiple=True, metavar="K=V", help="Baseline value of a knob or constexpr parameter.")
-@click.option(
-    "--domain",
+    "kernel",
+    "sets",
     "domains",
-    multiple=True,
-    metavar="K=V1,V2,…",
-    help="Values to try; makes any constexpr, option or host name a knob.",
-)
-@click.option(
-    "--config",
     "config",
-    default="",
-    metavar="FILE[#ENTRY]",
-    help="Baseline from an aiter or vLLM style JSON configuration file.",
-)
-@click.option(
-    "--arg",
     "args",
-    multiple=True,
-    metavar="K=V",
-    help="A run-time argument: a number or a type such as '*bf16', i32:16.",
-)
-@click.option(
-    "--derive",
-    multiple=True,
-    metavar="K=EXPR",
-    help="A parameter that host code computes: SPLIT='cdiv(K, NUM_KSPLIT)'.",
-)
-@click.option("--grid", default="", metavar="EXPR", help="Launch grid: '(cdiv(M, BLOCK_M), cdiv(N, BLOCK_N))'.")
-@click.option("--regime", default="", metavar="NAME", help="Which shape of the probe file to compile for.")
-@click.option(
-    "--probe-file", type=click.Path(path_type=Path), help="Probe file; by default the one that bears the kernel's name."
-)
-@click.option(
-    "--stub",
+    "derive",
+    "grid",
+    "regime",
+    "probe_file",
     "stubs",
-    multiple=True,
-    metavar="PACKAGE",
-    help="Leave out the __init__ of a package that cannot run here.",
+    "jobs",
+    "deadline",
+    "memory",
 )
-@click.option("--jobs", "-j", type=click.IntRange(1, 512), help="Candidates at once; by default one per core.")
-@click.option(
-    "--deadline",
-    type=click.FloatRange(min=0.1),
-    metavar="SECONDS",
-    help="After it a candidate is HUNG; by default 120 or 30 times the baseline.",
-)
-@click.option("--memory", default="", metavar="SIZE", help="Memory of one candidate, such as 8G.")
 @click.option(
     "--depth",
     type=click.Choice(["singles", "joint", "deep"]),
@@ -184,12 +142,7 @@ def cli() -> None:
 @click.option(
     "--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True, help="Of the certificate."
 )
-@click.option(
-    "--restrict",
-    multiple=True,
-    metavar="EXPR",
-    help="What you demand of a configuration: 'BLOCK_M*BLOCK_N <= 65536'. Nothing else is asked.",
-)
+@flags("restrict")
 @click.option(
     "--stage",
     type=click.Choice(["compile", "launch", "check", "time"]),
@@ -199,18 +152,9 @@ def cli() -> None:
     "reference, timed. All but compile need a GPU and torch.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn by chance.")
-@click.option("--resume/--no-resume", default=True, show_default=True, help="Whether answers of earlier runs are used.")
-@click.option("--retry", is_flag=True, help="Ask again what had no answer (unknown) in an earlier run.")
-@click.option("--python", "python", default="", metavar="VENV", help="Probe with the Triton of another environment.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=None,
-    metavar="DIR",
-    help="Folder for probes/ and reports/; by default here.",
-)
+@flags("resume", "retry", "python", "out")
 @click.option("--json", "as_json", is_flag=True, help="Print the map as JSON (several targets: a list).")
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@flags("quiet")
 def probe(kernel_file: Path, **options: Any) -> None:
     """Probe KERNEL_FILE, one knob at a time and then all together, and write its map.
 
@@ -218,7 +162,7 @@ def probe(kernel_file: Path, **options: Any) -> None:
 
     \b
     gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
-    gluonmap probe my_kernel.py -t cdna3,cdna4 --arg a_ptr='*bf16' --set BLOCK_M=128
+    gluonmap probe my_kernel.py -t cdna3 --arg a_ptr='*bf16' --set BLOCK_M=128
     """
     if options["python"]:
         become(options["python"])
@@ -226,7 +170,7 @@ def probe(kernel_file: Path, **options: Any) -> None:
     from gluonmap.errors import UsageError
     from gluonmap.progress import Progress
 
-    settings = _settings(kernel_file, options)
+    settings = settings_of(kernel_file, options)
     wanted = [name for text in options["target"] for name in text.split(",") if name.strip()]
     if options["target"] and not wanted:
         raise UsageError("--target names no target; gluonmap targets lists them.")
@@ -252,48 +196,6 @@ def probe(kernel_file: Path, **options: Any) -> None:
         if options["as_json"] and maps:
             _print_json(maps)
     sys.exit(1 if any(space.outcome != "PASS" for space in maps) else 0)
-
-
-def _settings(kernel_file: Path, options: dict[str, Any]) -> Settings:
-    from gluonmap import campaign
-    from gluonmap.describe import Wishes
-    from gluonmap.jointly import Effort
-    from gluonmap.model import Stage
-
-    jobs = options["jobs"] or campaign.default_jobs()
-    wishes = Wishes(
-        kernel=options["kernel"],
-        sets={k: value_of(v) for k, v in (pair(t, "--set") for t in options["sets"])},
-        domains={k: values_of(v) for k, v in (pair(t, "--domain") for t in options["domains"])},
-        derive=dict(pair(t, "--derive") for t in options["derive"]),
-        args={k: value_of(v) for k, v in (pair(t, "--arg") for t in options["args"])},
-        grid=options["grid"],
-        regime=options["regime"],
-    )
-    return campaign.Settings(
-        kernel_file=kernel_file,
-        root=options["out"] or Path.cwd(),
-        wishes=wishes,
-        config_file=options["config"],
-        probe_file=options["probe_file"],
-        stubs=tuple(options["stubs"]),
-        jobs=jobs,
-        deadline_s=options["deadline"],
-        retry=options["retry"],
-        afresh=not options["resume"],
-        effort=Effort(
-            depth=options["depth"],
-            budget=options["budget"],
-            validate=options["validate"],
-            seconds=options["seconds"],
-            confidence=options["confidence"],
-            restrict=tuple(options["restrict"]),
-            seed=options["seed"],
-            deadline_s=options["deadline"],
-        ),
-        memory_bytes=bytes_of(options["memory"]) if options["memory"] else campaign.default_memory_bytes(jobs),
-        stage=Stage(options["stage"].upper()),
-    )
 
 
 @cli.command()
@@ -442,7 +344,7 @@ cli.add_command(diff)
 cli.add_command(engaged)
 cli.add_command(explain)
 cli.add_command(export)
-cli.add_command(find_default(probe, _settings))
+cli.add_command(find_default)
 cli.add_command(key)
 cli.add_command(lint)
 cli.add_command(predict)

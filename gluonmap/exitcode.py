@@ -11,15 +11,25 @@ import signal
 from gluonmap.model import Outcome
 
 PASS = 0
+"""It passed up to the stage that was asked for."""
 REJECTED_FRONT_END = 10
+"""An exception of Triton's front end."""
 REJECTED_BACK_END = 11
+"""An exception of a compiler pass."""
 NO_RESOURCES = 12
+"""Over a limit of the hardware, or the compiler over its limit of memory."""
 REJECTED_LAUNCH = 13
+"""Triton or the driver refused the launch."""
 WRONG = 14
+"""It ran, and its numbers are not the reference's."""
 CRASHED_DEVICE = 15
+"""An error on the device: illegal address, misaligned address, illegal instruction."""
 UNSAFE = 16
+"""Reserved: a finding of a sanitizer on the CPU."""
 SKIPPED = 20
+"""No evidence: no such device, no inputs, or inputs of another specialisation."""
 NOT_EXECUTED = 21
+"""Reserved: an instruction that a run on the CPU does not know."""
 
 OUTCOME_OF_STATUS: dict[int, Outcome] = {
     PASS: Outcome.PASS,

@@ -3,47 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gluonmap.become import become
-from gluonmap.options import bytes_of, pair, value_of
+from gluonmap.commands.flags import flags, settings_of
 
 if TYPE_CHECKING:
     from gluonmap.audit.findings import Audit
     from gluonmap.audit.rules import Rule
     from gluonmap.audit.shipped import Source
     from gluonmap.auditor import Wanted
-    from gluonmap.campaign import Settings
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def _kernel_options(command: Command) -> Command:
-    """What tells of a kernel that cannot be seen in its file, as for probe."""
-    for add in reversed(_KERNEL_OPTIONS):
-        command = add(command)
-    return command
-
-
-_KERNEL_OPTIONS = (
-    click.option("--kernel", default="", metavar="NAME", help="Function, where the file holds several."),
-    click.option("--set", "sets", multiple=True, metavar="K=V", help="A value that the call gives to every entry."),
-    click.option("--arg", "args", multiple=True, metavar="K=V", help="A run-time argument: a number or a type."),
-    click.option("--derive", multiple=True, metavar="K=EXPR", help="A parameter that host code computes."),
-    click.option("--grid", default="", metavar="EXPR", help="Launch grid."),
-    click.option("--regime", default="", metavar="NAME", help="Which shape of the probe file to compile for."),
-    click.option("--probe-file", type=click.Path(path_type=Path), help="By default the one that bears its name."),
-    click.option("--stub", "stubs", multiple=True, metavar="PACKAGE", help="Leave out the __init__ of a package."),
-    click.option("--jobs", "-j", type=click.IntRange(1, 512), help="Candidates at once; by default one per core."),
-    click.option("--deadline", type=click.FloatRange(min=0.1), metavar="SECONDS", help="After it one is HUNG."),
-    click.option("--memory", default="", metavar="SIZE", help="Memory of one candidate, such as 8G."),
-    click.option("--python", default="", metavar="VENV", help="Compile with the Triton of another environment."),
-    click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of probes/ and reports/."),
-)
 
 
 @click.command()
@@ -72,9 +45,13 @@ _KERNEL_OPTIONS = (
     show_default=True,
     help="The least finding that makes the exit code 1.",
 )
-@_kernel_options
+@flags(
+    *("kernel", "sets", "args", "derive", "grid", "regime", "probe_file", "stubs"),
+    *("jobs", "deadline", "memory", "python", "out"),
+    sets="A value that the call gives to every entry.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON (several targets: a list).")
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@flags("quiet")
 def check(kernel_file: Path, more: Sequence[str], configs: Sequence[str], **options: Any) -> None:
     """Audit what a project ships for KERNEL: configuration files, its @triton.autotune list, restrictions, pruning.
 
@@ -183,35 +160,10 @@ def _audits(kernel_file: Path, wanted: Wanted, options: dict[str, Any]) -> Seque
             raise UsageError("--no-compile needs a map: name it with --map FILE.")
         return [unasked.audit(codec.read_map(Path(wanted.map)), wanted)]
     with Progress(quiet=options["quiet"]) as listen:
-        audits = list(auditor.run(_settings(kernel_file, options), wanted, chosen, listen))
+        audits = list(auditor.run(settings_of(kernel_file, options), wanted, chosen, listen))
     if not audits:
         raise UsageError("there is nothing to audit.")
     return audits
-
-
-def _settings(kernel_file: Path, options: dict[str, Any]) -> Settings:
-    from gluonmap import campaign
-    from gluonmap.describe import Wishes
-
-    jobs = options["jobs"] or campaign.default_jobs()
-    wishes = Wishes(
-        kernel=options["kernel"],
-        sets={k: value_of(v) for k, v in (pair(t, "--set") for t in options["sets"])},
-        derive=dict(pair(t, "--derive") for t in options["derive"]),
-        args={k: value_of(v) for k, v in (pair(t, "--arg") for t in options["args"])},
-        grid=options["grid"],
-        regime=options["regime"],
-    )
-    return campaign.Settings(
-        kernel_file=kernel_file,
-        root=options["out"] or Path.cwd(),
-        wishes=wishes,
-        probe_file=options["probe_file"],
-        stubs=tuple(options["stubs"]),
-        jobs=jobs,
-        deadline_s=options["deadline"],
-        memory_bytes=bytes_of(options["memory"]) if options["memory"] else campaign.default_memory_bytes(jobs),
-    )
 
 
 def _print_json(audits: Sequence[Audit]) -> None:

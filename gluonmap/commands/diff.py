@@ -21,7 +21,9 @@ MOST_ANNOTATIONS = 10
 @click.command()
 @click.argument("before", type=click.Path(path_type=Path), metavar="A")
 @click.argument("after", type=click.Path(path_type=Path), metavar="B")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="What is printed."
+)
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write there; else print.")
 @click.option(
@@ -48,8 +50,8 @@ def diff(
     Exit codes: 0 compared, 1 only with --fail-on: it was found, 2 usage, 3 fault.
 
     \b
-    gluonmap diff before.json reports/cdna3/gemm_bf16.gfx942.json --fail-on regression
-    gluonmap diff before.json reports/cdna3/gemm_bf16.gfx942.json --format html --out diff.html
+    gluonmap diff before.json reports/my_kernel.gfx942.json --fail-on regression
+    gluonmap diff before.json reports/my_kernel.gfx942.json --format html --out diff.html
     """
     from gluonmap import codec
     from gluonmap.differing import Tolerance, difference

@@ -51,7 +51,7 @@ def explain(
     Exit codes: 0 feasible, 1 infeasible, 2 usage, 3 unknown, or no answer could be had.
 
     \b
-    gluonmap explain reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128 num_warps=4
+    gluonmap explain reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128 num_warps=4 GROUP_SIZE_M=4
     gluonmap explain reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128 --repro abort.py
     """
     if repro and no_compile:

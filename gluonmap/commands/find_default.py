@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,73 +12,65 @@ import click
 from click.core import ParameterSource
 
 from gluonmap.become import become
+from gluonmap.commands.flags import flags, settings_of
 from gluonmap.options import pair
 
 if TYPE_CHECKING:
-    from gluonmap.campaign import Default, Settings
+    from gluonmap.campaign import Default
     from gluonmap.model import Config
 
 _TAKEN = (
-    *("kernel_file", "target", "kernel", "sets", "domains", "config", "args", "derive", "grid", "regime", "probe_file"),
+    *("target", "kernel", "sets", "domains", "config", "args", "derive", "grid", "regime", "probe_file"),
     *("stubs", "restrict", "jobs", "memory", "resume", "retry", "python", "out", "quiet"),
 )
 """Parameters of `gluonmap probe` that mean the same here."""
-_UNSAID = ("kernel_file", "target", "jobs", "resume", "retry", "quiet")
+_UNSAID = ("target", "jobs", "resume", "retry", "quiet")
 """Of these, what the command that goes on does not repeat as it was given."""
-_SINGLES = {"depth": "singles", "stage": "compile", "confidence": 0.95, "seed": 0}
-_UNSET = dict.fromkeys(("validate", "seconds"))
 
 
-def find_default(probe: click.Command, settings_of: Callable[[Path, dict[str, Any]], Settings]) -> click.Command:
-    """The command, with the flags of `gluonmap probe`; `settings_of` makes of them what a run needs."""
+@click.command("find-default")
+@click.argument("kernel_file", type=click.Path(path_type=Path))
+@flags(*_TAKEN)
+@click.option("--budget", type=click.IntRange(1), default=200, show_default=True, metavar="N", help="Compiles at most.")
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="After it a candidate is HUNG; by default 120 for the baseline, 30 for its changes.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON (several targets: a list).")
+def find_default(kernel_file: Path, budget: int, as_json: bool, **options: Any) -> None:
+    """Find the smallest change of the baseline of KERNEL_FILE that compiles, where the baseline fails.
 
-    @click.command("find-default")
-    @click.option(
-        "--budget", type=click.IntRange(1), default=200, show_default=True, metavar="N", help="Compiles at most."
-    )
-    @click.option(
-        "--deadline",
-        type=click.FloatRange(min=0.1),
-        metavar="SECONDS",
-        help="After it a candidate is HUNG; by default 120 for the baseline, 30 for its changes.",
-    )
-    @click.option("--json", "as_json", is_flag=True, help="Print it as JSON (several targets: a list).")
-    def command(kernel_file: Path, budget: int, as_json: bool, **options: Any) -> None:
-        """Find the smallest change of the baseline of KERNEL_FILE that compiles, where the baseline fails.
+    Takes what `gluonmap probe` takes. Tries what the source demands first, then every knob alone, then several
+    together. Nothing is changed: the command that goes on is printed, and what to write into a probe file.
 
-        Takes what `gluonmap probe` takes. Tries what the source demands first, then every knob alone, then several
-        together. Nothing is changed: the command that goes on is printed, and what to write into a probe file.
+    Exit codes: 0 found, or the baseline passes; 1 none was found; 2 usage; 3 fault.
 
-        Exit codes: 0 found, or the baseline passes; 1 none was found; 2 usage; 3 fault.
+    \b
+    gluonmap find-default my_kernel.py -t cdna4 --arg a_ptr='*bf16' --set BLOCK_M=512
+    """
+    if options["python"]:
+        become(options["python"])
+    from gluonmap import campaign, codec
+    from gluonmap.progress import Progress
+    from gluonmap.report import defaulted
 
-        \b
-        gluonmap find-default my_kernel.py -t cdna4 --arg a_ptr='*bf16' --set BLOCK_M=512
-        """
-        if options["python"]:
-            become(options["python"])
-        from gluonmap import campaign, codec
-        from gluonmap.progress import Progress
-        from gluonmap.report import defaulted
-
-        settings = settings_of(kernel_file, {**_SINGLES, **_UNSET, **options, "budget": None})
-        wanted = [name for text in options["target"] for name in text.split(",") if name.strip()]
-        given = list(_given(click.get_current_context()))
-        found: list[dict[str, object]] = []
-        progress = Progress(quiet=options["quiet"])
-        with progress as listen:
-            for default in campaign.defaults(settings, wanted, listen, budget):
-                progress.rest()
-                command = _command(kernel_file, default, given)
-                found.append(defaulted.document(default, command))
-                if not as_json:
-                    click.echo(("\n" if len(found) > 1 else "") + defaulted.render(default, command), nl=False)
-        if as_json:
-            click.echo(codec.dumps(found[0] if len(found) == 1 else found), nl=False)
-        sys.exit(1 if any(item["moves"] is None for item in found) else 0)
-
-    own = {parameter.name: parameter for parameter in command.params}
-    command.params = [*(p for p in probe.params if p.name in _TAKEN), *own.values()]
-    return command
+    settings = settings_of(kernel_file, options)
+    wanted = [name for text in options["target"] for name in text.split(",") if name.strip()]
+    given = list(_given(click.get_current_context()))
+    found: list[dict[str, object]] = []
+    progress = Progress(quiet=options["quiet"])
+    with progress as listen:
+        for default in campaign.defaults(settings, wanted, listen, budget):
+            progress.rest()
+            command = _command(kernel_file, default, given)
+            found.append(defaulted.document(default, command))
+            if not as_json:
+                click.echo(("\n" if len(found) > 1 else "") + defaulted.render(default, command), nl=False)
+    if as_json:
+        click.echo(codec.dumps(found[0] if len(found) == 1 else found), nl=False)
+    sys.exit(1 if any(item["moves"] is None for item in found) else 0)
 
 
 def _given(ctx: click.Context) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,373 @@
+"""Write docs/reference/: commands from click, schemas from the data that is stored, exit codes from the code.
+
+    python docs/reference.py
+
+The pages are committed, so that they can be read beside the code and a change of them is seen in a review.
+tests/test_docs.py fails where one is not what this script writes.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import msgspec
+
+from gluonmap import codec, difference, errors, exitcode, raced, space, terms
+from gluonmap.cli import cli
+
+FOLDER = Path(__file__).resolve().parent / "reference"
+WRITTEN = "<!-- Written by docs/reference.py: change the code, then run it. -->"
+FIELDS_OF_DIFF = {
+    "A": {"type": "string", "description": "The first file, as it was named."},
+    "B": {"type": "string", "description": "The second file."},
+    "changed": {"type": "boolean", "description": "Whether the maps say anything different of the kernel."},
+}
+DOCUMENTS: tuple[tuple[str, type[msgspec.Struct], str, str, dict[str, Any]], ...] = (
+    (
+        "map",
+        space.SpaceMap,
+        space.MAP_SCHEMA,
+        "`reports/….json`, `gluonmap probe --json`, `gluonmap report --json`",
+        {},
+    ),
+    ("race", raced.RaceRecord, raced.RACE_SCHEMA, "`….race.json`, `gluonmap race --json`", {}),
+    ("split", raced.Split, raced.SPLIT_SCHEMA, "`….split.json`, `gluonmap race --regimes … --json`", {}),
+    ("diff", difference.Difference, difference.DIFF_SCHEMA, "`gluonmap diff --json`", FIELDS_OF_DIFF),
+)
+"""File, type, value of `schema`, where it is written, and what stands beside the type's own fields."""
+UNIONS = {
+    "relation": frozenset(kind.__name__ for kind in get_args(terms.Relation)),
+    "term": frozenset(kind.__name__ for kind in get_args(terms.Term)),
+}
+MARK = re.compile(r"[*<\[\]\\]|(?<!\w)_+|_+(?!\w)")
+VALUE = {"text", "number", "whole number", "true or false", "null"}
+
+
+def pages() -> dict[str, str]:
+    """Every file of docs/reference/, by its name."""
+    schemas = {name: schema_of(kind, value, more) for name, kind, value, _, more in DOCUMENTS}
+    files = {f"{name}.schema.json": codec.dumps(schema).decode() for name, schema in schemas.items()}
+    fields = {f"schema-{name}.md": fields_page(kind, schemas[name]) for name, kind, *_ in DOCUMENTS}
+    return {"cli.md": commands_page(), "exit-codes.md": codes_page(), "schemas.md": schemas_page(), **fields, **files}
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of Markdown."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell or " " for cell in line) + " |" for line in lines) + "\n"
+
+
+def cell(text: str) -> str:
+    """Text as it stands, in a cell of a table: nothing in it is a mark of Markdown but backticks."""
+    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    return "".join(part if n % 2 else MARK.sub(escaped, part) for n, part in enumerate(parts)).replace("|", r"\|")
+
+
+def escaped(mark: re.Match[str]) -> str:
+    """Each character after a backslash."""
+    return "".join(f"\\{character}" for character in mark[0])
+
+
+# Commands
+
+
+def commands_page() -> str:
+    """Every command with its options."""
+    parts = [
+        WRITTEN,
+        "# Commands",
+        "What `gluonmap COMMAND --help` says. Every option can be given as an environment variable, too: "
+        "`GLUONMAP_PROBE_DEPTH=singles` is `gluonmap probe --depth singles`.",
+    ]
+    for name, command in commands():
+        context = click.Context(command, info_name=f"gluonmap {name}")
+        usage = " ".join([f"gluonmap {name}", *command.collect_usage_pieces(context)])
+        parts += [f"## gluonmap {name}", f"`{usage}`", *paragraphs(command.help or "")]
+        options = [item for item in command.params if isinstance(item, click.Option)]
+        if options:
+            parts.append(table(("option", "takes", "meaning"), [option_row(item) for item in options]))
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def commands() -> list[tuple[str, click.Command]]:
+    """In the order in which `gluonmap --help` names them."""
+    return [(name, cli.commands[name]) for name in cli.list_commands(click.Context(cli))]
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    r"""The paragraphs of a help text; those after \b are examples."""
+    for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
+        if part.startswith("\b"):
+            yield "```sh\n" + part.removeprefix("\b").strip() + "\n```"
+        else:
+            yield cell(part)
+
+
+def option_row(option: click.Option) -> tuple[str, str, str]:
+    """Names, what it takes, what it means."""
+    names = ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
+    meaning = (option.help or "").rstrip()
+    if option.required:
+        meaning = f"{meaning} Required."
+    if option.multiple:
+        meaning = f"{meaning} May be repeated."
+    if option.show_default:
+        meaning = f"{meaning} Default: `{option.default if not option.is_flag else option.opts[0].lstrip('-')}`."
+    return names, takes(option), cell(meaning)
+
+
+def takes(option: click.Option) -> str:
+    """What stands after an option; "" for a flag."""
+    if option.is_flag:
+        return ""
+    if option.metavar:
+        return f"`{option.metavar}`"
+    if isinstance(option.type, click.Choice):
+        return ", ".join(f"`{choice}`" for choice in option.type.choices)
+    words = {
+        "integer": "a whole number",
+        "integer range": "a whole number",
+        "float": "a number",
+        "float range": "a number",
+    }
+    return words.get(option.type.name, f"a {option.type.name}")
+
+
+# Exit codes
+
+
+def codes_page() -> str:
+    """Exit codes of the tool, of each command, and of a candidate's process."""
+    kinds = [
+        (f"`{kind.__name__}`", str(kind.exit_code), cell(first_line(kind)))
+        for kind in vars(errors).values()
+        if inspect.isclass(kind) and issubclass(kind, errors.GluonmapError)
+    ]
+    said = [(f"`gluonmap {name}`", cell(told)) for name, command in commands() if (told := codes(command))]
+    told = attribute_texts(ast.parse(inspect.getsource(exitcode)).body)
+    statuses = sorted(
+        (status, str(exitcode.OUTCOME_OF_STATUS[status]), cell(told[name]))
+        for name, status in vars(exitcode).items()
+        if name.isupper() and isinstance(status, int)
+    )
+    signals = ", ".join(sorted(signal.name for signal in exitcode.CRASH_SIGNALS))
+    return (
+        "\n\n".join(
+            part.rstrip("\n")
+            for part in [
+                WRITTEN,
+                "# Exit codes",
+                "## Of the tool",
+                "Codes and outcome names are only ever added.",
+                table(
+                    ("code", "means"),
+                    [
+                        ("0", "done, nothing found"),
+                        ("1", "what the command looks for was found"),
+                        (str(errors.UsageError.exit_code), "usage; the message says what to do"),
+                        (str(errors.GluonmapError.exit_code), "a fault of the tool or the machine, or no answer"),
+                        ("130", "interrupted; what is known is kept"),
+                    ],
+                ),
+                "What a command says of its own:",
+                table(("command", "exit codes"), said),
+                "Errors in Python (`gluonmap.errors`), and the code that they end a command with:",
+                table(("error", "code", "means"), kinds),
+                "## Of a candidate",
+                "The process of one candidate ends with one of these, and so does `gluonmap repeat`. "
+                + cell(" ".join((exitcode.__doc__ or "").split("\n\n", 1)[1].split())),
+                table(("status", "outcome", "means"), [(str(status), *rest) for status, *rest in statuses]),
+                f"A signal that a process draws upon itself is CRASHED, with the signal's name: {signals}. A process "
+                "that is killed at its deadline is HUNG. Anything else is no verdict: it is asked again once, then "
+                "recorded as `unknown`.",
+            ]
+        )
+        + "\n"
+    )
+
+
+def codes(command: click.Command) -> str:
+    """The sentence of a help text that names its exit codes."""
+    text = " ".join((command.help or "").split("\b")[0].split())
+    found = re.search(r"(?:Exit codes:|The exit status is) (.*?)\.(?: |$)", text)
+    return found[1] if found else ""
+
+
+def first_line(kind: type) -> str:
+    """What a class says of itself first."""
+    own = vars(kind).get("__doc__") or f"A kind of `{kind.__bases__[0].__name__}`."
+    return str(own).strip().split("\n")[0]
+
+
+# Schemas
+
+
+def schema_of(kind: type[msgspec.Struct], value: str, more: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of one document, with what the code says of each field."""
+    schema = msgspec.json.schema(kind)
+    told = descriptions(kind)
+    for name, part in schema["$defs"].items():
+        part.pop("title", None)
+        part["description"] = " ".join(part["description"].split()) if part.get("description") else ""
+        for field, form in part.get("properties", {}).items():
+            if text := told.get((name, field)):
+                form["description"] = text
+    root = schema["$defs"][kind.__name__]
+    root["properties"] = {**more, **root["properties"]}
+    root["properties"]["schema"] = {"const": value}
+    root["required"] = [*more, *root.get("required", [])]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": value, **schema}
+
+
+def descriptions(kind: type[msgspec.Struct]) -> dict[tuple[str, str], str]:
+    """(class, field as it is stored) -> the text under the field, of every class in a document."""
+    return {
+        (part.__name__, name): text
+        for part in structs(kind)
+        for name, text in attribute_texts(class_in_source(part).body).items()
+    }
+
+
+def class_in_source(kind: type) -> ast.ClassDef:
+    """Where a class is written."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(kind.__module__)))
+    return next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
+
+
+def attribute_texts(body: Sequence[ast.stmt]) -> dict[str, str]:
+    """Name -> the text that stands under its assignment."""
+    found = {}
+    for place, after in itertools.pairwise(body):
+        if isinstance(place, ast.AnnAssign | ast.Assign) and isinstance(after, ast.Expr):
+            found[stored_name(place)] = " ".join(str(ast.literal_eval(after.value)).split())
+    return found
+
+
+def stored_name(place: ast.AnnAssign | ast.Assign) -> str:
+    """The name that is assigned; of a field in JSON what `msgspec.field(name=…)` says."""
+    if isinstance(place.value, ast.Call):
+        for keyword in place.value.keywords:
+            if keyword.arg == "name":
+                return str(ast.literal_eval(keyword.value))
+    return ast.unparse(place.targets[0] if isinstance(place, ast.Assign) else place.target)
+
+
+def structs(kind: type[msgspec.Struct]) -> set[type]:
+    """All classes that a document of this type can hold."""
+    seen: set[type] = set()
+    todo: list[Any] = [msgspec.inspect.type_info(kind)]
+    while todo:
+        info = todo.pop()
+        if isinstance(info, msgspec.inspect.StructType):
+            if info.cls in seen:
+                continue
+            seen.add(info.cls)
+            todo += [field.type for field in info.fields]
+        else:
+            for name in getattr(info, "__struct_fields__", ()):
+                part = getattr(info, name)
+                todo += part if isinstance(part, tuple) else [part]
+    return seen
+
+
+def schemas_page() -> str:
+    """Which documents there are."""
+    rows = [
+        (f"`{value}`", f"[{name}.schema.json]({name}.schema.json)", f"[schema-{name}.md](schema-{name}.md)", where)
+        for name, _, value, where, _ in DOCUMENTS
+    ]
+    return "\n\n".join(
+        [
+            WRITTEN,
+            "# Schemas",
+            "Documents that are stored or printed as JSON, from the data in the code. Fields are only added within a "
+            "schema. In words: [map.md](../map.md), [race.md](../race.md), [diff.md](../diff.md).",
+            table(("`schema`", "JSON Schema", "fields", "written as"), rows),
+        ]
+    )
+
+
+def fields_page(kind: type[msgspec.Struct], schema: dict[str, Any]) -> str:
+    """The fields of one document, type by type."""
+    known = schema["$defs"]
+    parts = [
+        WRITTEN,
+        f"# {schema['title']}",
+        "A field with ? may be absent. A *value* is a number, text, true, false or null. "
+        "The document is a " + link(kind.__name__) + ".",
+    ]
+    for word, names in UNIONS.items():
+        if names <= known.keys():
+            parts.append(f"A *{word}* is one of {', '.join(link(name) for name in sorted(names))}.")
+    for name in [kind.__name__, *sorted(known.keys() - {kind.__name__})]:
+        parts += [f"## {name}", *described(known[name])]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def described(part: dict[str, Any]) -> Iterator[str]:
+    """One type."""
+    if part["description"]:
+        yield cell(part["description"])
+    if "enum" in part:
+        yield ", ".join(f"`{value}`" for value in part["enum"])
+        return
+    required = set(part.get("required", ()))
+    rows = [
+        (
+            f"`{name}`" + ("" if name in required else " ?"),
+            shape(form),
+            cell(form.get("description", "")),
+        )
+        for name, form in part.get("properties", {}).items()
+    ]
+    yield table(("field", "is", "meaning"), rows)
+
+
+def shape(form: dict[str, Any]) -> str:
+    """A type in words."""
+    if "$ref" in form:
+        return link(form["$ref"].rsplit("/", 1)[1])
+    if "const" in form:
+        return f"`{form['const']}`"
+    if "enum" in form:
+        return ", ".join(f"`{value}`" for value in form["enum"])
+    if "anyOf" in form:
+        names = frozenset(part["$ref"].rsplit("/", 1)[1] for part in form["anyOf"] if "$ref" in part)
+        kinds = [shape(part) for part in form["anyOf"] if "$ref" not in part]
+        word = next((word for word, union in UNIONS.items() if names == union), "")
+        kinds = [f"*{word}*", *kinds] if word else [*map(link, sorted(names)), *kinds]
+        return "*value*" if set(kinds) == VALUE else " or ".join(kinds)
+    match form.get("type"):
+        case "array" if "prefixItems" in form:
+            return f"[{', '.join(shape(part) for part in form['prefixItems'])}]"
+        case "array":
+            return f"list of {shape(form['items'])}" if form.get("items") else "list"
+        case "object":
+            more = form.get("additionalProperties")
+            return f"name → {shape(more)}" if isinstance(more, dict) else "object"
+        case kind:
+            words = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+            return words.get(str(kind), str(kind or "anything"))
+
+
+def link(name: str) -> str:
+    """A link to a type on the same page."""
+    return f"[{name}](#{name.lower()})"
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
