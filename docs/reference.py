@@ -20,7 +20,7 @@ from typing import Any, get_args
 import click
 import msgspec
 
-from gluonmap import codec, difference, errors, exitcode, raced, space, terms
+from gluonmap import codec, differing, errors, exitcode, raced, space, terms
 from gluonmap.cli import cli
 
 FOLDER = Path(__file__).resolve().parent / "reference"
@@ -40,7 +40,7 @@ DOCUMENTS: tuple[tuple[str, type[msgspec.Struct], str, str, dict[str, Any]], ...
     ),
     ("race", raced.RaceRecord, raced.RACE_SCHEMA, "`….race.json`, `gluonmap race --json`", {}),
     ("split", raced.Split, raced.SPLIT_SCHEMA, "`….split.json`, `gluonmap race --regimes … --json`", {}),
-    ("diff", difference.Difference, difference.DIFF_SCHEMA, "`gluonmap diff --json`", FIELDS_OF_DIFF),
+    ("diff", differing.Difference, differing.DIFF_SCHEMA, "`gluonmap diff --json`", FIELDS_OF_DIFF),
 )
 """File, type, value of `schema`, where it is written, and what stands beside the type's own fields."""
 UNIONS = {
