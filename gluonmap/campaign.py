@@ -294,8 +294,11 @@ class Campaign:
                         self._singles(oracle, description, answers)
                         second.confirm(_alike(description, answers))
                         if jointly is not None:
-                            stable = record.stability(head.stamp, journal.compile_key(description.candidate({})))
-                            joint = jointly.run(_as_compiles(description, answers), stable=stable is not False)
+                            torn = any(
+                                record.stability(head.stamp, journal.compile_key(candidate)) is False
+                                for candidate in _planned(description)
+                            )  # one value of unstable code, and no equal programs prove anything beside it
+                            joint = jointly.run(_as_compiles(description, answers), stable=not torn)
                             if on_device and joint.stopped != INTERRUPTED:
                                 joint = further.taken(joint, oracle, description, self.listen)
                             interrupted = joint.stopped == INTERRUPTED

@@ -40,6 +40,7 @@ _CHANGES = {
     "instructions": "instructions",
     "launch only": "threads or shared memory of the launch",
 }
+UNSTABLE = "unstable code: another compile of it gave another program, so equal programs prove nothing"
 Lines = Callable[[Location], int | None]
 """Today's line in the file of a place in a function."""
 
@@ -234,7 +235,7 @@ class _Fold:
             value=value,
             outcome=answer.outcome.value,
             effect=effect,
-            reason=reason.text if reason else "",
+            reason=reason.text if reason else UNSTABLE if detail == "unstable code" else "",
             line=self._line(reason.location) if reason else None,
             file=reason.location.file if reason and reason.location else "",
             stage=reason.phase if reason else "",
@@ -282,6 +283,8 @@ class _Fold:
         for value in values:
             if value.outcome == Outcome.PASS and value.digest:
                 candidate = self.description.candidate({name: value.value})
+                if self.confirmed.get(compile_key(candidate)) is False:
+                    continue
                 groups.setdefault((value.digest, candidate.grid, repr(candidate.args)), []).append(value.value)
         return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 

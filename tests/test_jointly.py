@@ -299,3 +299,14 @@ def test_an_answer_that_changed_between_two_askings_contradicts_no_rule() -> Non
     jointly.description, jointly.stable = SimpleNamespace(baseline=config), True  # type: ignore[assignment]
     learned = SimpleNamespace(domains={"A": (0, 1)}, constraints=(), inertness=(), value_classes=(), asked=asked)
     assert jointly._contradicted(learned) is None  # type: ignore[arg-type]
+
+
+def test_beside_one_value_of_unstable_code_nothing_is_merged(project: Project) -> None:
+    kernel = project.kernel("half_stable", SOURCE=["fixed", "hash seed"], TILE=[256, 512])
+    space = space_of(project.run("probe", kernel, *JOINT))
+    assert space.stable is True
+    source = space.knobs["SOURCE"]
+    assert source.equivalent == ()
+    assert source.values[1].reason.startswith("unstable code: another compile of it gave another program")
+    assert space.joint is not None
+    assert not space.joint.value_classes and not [i for i in space.joint.inertness if i.condition == ""]

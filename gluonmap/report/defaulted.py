@@ -62,7 +62,7 @@ def _lines(default: Default, command: str) -> Iterator[str]:
     for text in told:
         yield from _folded("", text)
     yield from ("", "Go on with it", f"  {words.visible(command)}", "", "Or in the probe file")
-    yield f"  BASELINE = {words.visible(repr({**space.baseline, **best.moves}))}"
+    yield f"  BASELINE = {words.visible(repr({**space.recipe.fixed, **space.baseline, **best.moves}))}"
 
 
 def _none(default: Default, mended: Mended) -> Iterator[str]:
