@@ -5,6 +5,7 @@ Exit codes: 0 map written, 1 findings (the baseline fails), 2 usage, 3 fault, 13
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -70,7 +71,10 @@ class Tool(click.Group):
         from gluonmap.errors import GluonmapError
 
         try:
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()  # or a full disk is told by the interpreter when all is over
         except (click.ClickException, click.exceptions.Exit):
             raise
         except GluonmapError as error:
@@ -82,6 +86,11 @@ class Tool(click.Group):
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             sys.exit(3)
+        except OSError as error:  # a path of the user's that no file can have; a full disk
+            click.echo(f"gluonmap: {error.strerror or error}: {error.filename or 'standard output'}", err=True)
+            if error.filename is None:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.exit(2 if error.errno == errno.ENAMETOOLONG else 3)
         except Exception:  # a bug of ours; Python's own exit code 1 would be a finding too
             import traceback
 
@@ -389,6 +398,8 @@ def _pages(map_file: Path, space: SpaceMap) -> None:
 
 def main() -> None:
     """Entry point."""
+    if sys.stdout is None:  # closed by whoever started this: nobody wants to read it
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     # What a terminal or a file of another encoding cannot hold is escaped; JSON goes out as bytes of UTF-8 anyway.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     cli()

@@ -110,8 +110,8 @@ def _inconsistent(space: SpaceMap) -> str:
     joint = space.joint
     if joint is None:
         return ""
-    if joint.domains.keys() != space.baseline.keys():
-        return f"joint.domains and the baseline differ in {', '.join(joint.domains.keys() ^ space.baseline.keys())}"
+    if other := joint.domains.keys() ^ space.baseline.keys():
+        return f"joint.domains and the baseline differ in {', '.join(sorted(other))}"
     if not all(0 < len(domain) < MOST_VALUES for domain in joint.domains.values()):
         return "a domain of joint.domains is empty, or too long"
     if any(len(item.values) != len(joint.domains) for item in joint.tried):

@@ -44,9 +44,9 @@ def text_of(path: Path) -> str:
     data = path.read_bytes()
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    except SyntaxError:
-        encoding = "utf-8"
-    return data.decode(encoding, errors="replace")
+        return data.decode(encoding, errors="replace")
+    except (SyntaxError, LookupError):  # an encoding that is none, or one that makes no text, such as rot13
+        return data.decode("utf-8", errors="replace")
 
 
 def _dump(node: object) -> Iterator[str]:

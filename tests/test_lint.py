@@ -642,3 +642,18 @@ def test_the_hook_for_pre_commit_runs_the_command_that_exists() -> None:
     ]
     assert "gluonmap" in scripts
     assert "lint" in cli.commands
+
+
+@pytest.mark.parametrize(
+    "data", [b"# coding: rot13\nimport triton\n", b"# coding: nosuch\nimport triton\n", b"import triton  # \xe9\xff\n"]
+)
+def test_what_python_cannot_read_is_told_and_other_files_are_looked_at(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "broken.py").write_bytes(data)
+    (tmp_path / "other.py").write_text("import triton\nDEVICE = triton.runtime.driver.active.get_current_target()\n")
+    done = CliRunner().invoke(cli, ["lint", str(tmp_path), "--json"])
+    assert done.exit_code == 1, done.output
+    found = json.loads(done.stdout)
+    assert {(Path(f["path"]).name, f["code"]) for f in found["findings"]} == {
+        ("broken.py", "GM001"),
+        ("other.py", "GM301"),
+    }

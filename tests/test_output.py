@@ -214,3 +214,29 @@ def test_each_command_has_half_a_line_in_the_list_of_commands() -> None:
     told = CliRunner().invoke(cli, ["--help"], terminal_width=80).output
     assert [line.split()[0] for line in told.split("Commands:")[1].strip().splitlines()] == list(SUMMARIES)
     assert "..." not in told.split("Commands:")[1]
+
+
+def test_a_full_disk_behind_stdout_is_one_sentence() -> None:
+    for arguments in (["targets"], ["lint", "kernels/rmsnorm.py"], ["space", MAP]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "gluonmap", *arguments],
+                stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=REPOSITORY,
+            )  # fmt: skip
+        assert done.returncode == 3
+        assert done.stderr == "gluonmap: No space left on device: standard output\n"
+
+
+def test_a_closed_stdout_is_no_finding() -> None:
+    command = f"exec {sys.executable} -m gluonmap targets >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, check=False, cwd=REPOSITORY)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_name_that_no_file_can_have_is_a_usage_error() -> None:
+    name = "a" * 300 + ".py"
+    for arguments in (["lint", name], ["key", name], ["probe", name], ["check", name], ["find-default", name]):
+        done = CliRunner().invoke(cli, arguments)
+        assert done.exit_code == 2, (arguments, done.output)
+        assert "File name too long" in done.stderr
+        assert "Traceback" not in done.stderr

@@ -23,6 +23,7 @@ from gluonmap import codec, installation
 from gluonmap.cli import cli
 from gluonmap.errors import UsageError
 from gluonmap.export import dispatch
+from gluonmap.handoff.launches import handed_over, launches
 from gluonmap.joint import Verified
 from gluonmap.model import Candidate, Config, Resources
 from gluonmap.noise import Standing
@@ -315,17 +316,23 @@ def test_a_kernel_is_raced_only_where_a_device_is(folder: Path, monkeypatch: pyt
 
 def test_winners_of_races_are_exported_by_size(tmp_path: Path) -> None:
     space = joint_map()
+    passed = handed_over(space)
     (tmp_path / "map.json").write_bytes(codec.dumps(space))
     for size, number in ((16, 1), (4096, 2)):
         record = only(line([1] * 5, [4]), leg({**EVEN, number: 0.5}, number))
-        config = {**space.baseline, "M": 64 * number}
+        config = passed[number]
         stored = msgspec.structs.replace(record, shape={"M": size}, winner=config)
         (tmp_path / f"{size}.race.json").write_bytes(codec.dumps(stored))
     races = [text for size in (16, 4096) for text in ("--race", str(tmp_path / f"{size}.race.json"))]
     done = CliRunner().invoke(cli, ["export", str(tmp_path / "map.json"), "--format", "aiter", *races])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert {name: entry["M"] for name, entry in told.items()} == {"M_LEQ_16": 64, "any": 128}
+    assert told == {"M_LEQ_16": launches(space)[1], "any": launches(space)[2]}
+    stale = msgspec.structs.replace(stored, shape={"M": 16}, winner={**passed[1], "M": 999})
+    (tmp_path / "16.race.json").write_bytes(codec.dumps(stale))
+    done = CliRunner().invoke(cli, ["export", str(tmp_path / "map.json"), "--format", "aiter", *races])
+    assert done.exit_code == 2
+    assert "its winner is none of the configurations that passed" in done.output
     done = CliRunner().invoke(cli, ["export", str(tmp_path / "map.json"), "--format", "python", *races])
     assert done.exit_code == 2
 

@@ -94,7 +94,7 @@ def _winners(space: SpaceMap, races: Sequence[Path]) -> dict[int, Config]:
     """
     from gluonmap import codec
     from gluonmap.errors import UsageError
-    from gluonmap.handoff.launches import launch_of
+    from gluonmap.handoff.launches import launch_of, verified
 
     found: dict[int, Config] = {}
     for path in races:
@@ -109,7 +109,13 @@ def _winners(space: SpaceMap, races: Sequence[Path]) -> dict[int, Config]:
             raise UsageError(f"{path} was raced at M={size}: each race needs an M of its own, a whole number.")
         if record.winner.keys() - space.baseline.keys():
             raise UsageError(f"{path} was made with another map: its winner has knobs that this one has not.")
-        found[size] = launch_of(space, {**space.baseline, **record.winner})
+        config = {**space.baseline, **record.winner}
+        if repr(config) not in {repr(entry.config) for entry in verified(space)}:
+            raise UsageError(
+                f"{path} was made with another map: its winner is none of the configurations that passed for this one. "
+                f"Race this map:  gluonmap race {space.file}"
+            )
+        found[size] = launch_of(space, config)
     return found
 
 

@@ -64,7 +64,7 @@ def _quickly() -> Iterator[None]:
 def _lint_file(path: Path, text: str, trees: Trees, settings: Settings) -> tuple[list[Finding], int]:
     shown, real = path.as_posix(), path.absolute()
     try:
-        module = trees.files.known.get(real) or Module(real, ast.parse(text))
+        module = trees.files.known.get(real) or Module(real, ast.parse(real.read_bytes()))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return [finding for finding in [_unparsed(shown, error)] if finding.code in settings.codes], 0
     trees.files.known[real] = module
