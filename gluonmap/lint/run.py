@@ -7,6 +7,7 @@ import contextlib
 import gc
 import re
 import sys
+import tokenize
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -64,8 +65,10 @@ def _quickly() -> Iterator[None]:
 def _lint_file(path: Path, text: str, trees: Trees, settings: Settings) -> tuple[list[Finding], int]:
     shown, real = path.as_posix(), path.absolute()
     try:
-        module = trees.files.known.get(real) or Module(real, ast.parse(real.read_bytes()))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        with tokenize.open(real) as file:  # decoded as strictly as the interpreter does it
+            file.read()
+        module = trees.files.known.get(real) or Module(real, ast.parse(text))
+    except (SyntaxError, ValueError, LookupError, RecursionError, MemoryError) as error:
         return [finding for finding in [_unparsed(shown, error)] if finding.code in settings.codes], 0
     trees.files.known[real] = module
     subject = Subject(shown, text, module, trees)
