@@ -713,9 +713,13 @@ def test_the_index_has_kernels_and_tritons_down_and_targets_across() -> None:
         for row in rows[1:]
     ]
     assert found == [
-        ("gemm_mxfp4", "3.6.0", [[("b.html", "1,769,472")], []]),
-        ("gemm_mxfp4", "3.9.0", [[("e.html", "the baseline crashes the compiler")], [("a.html", "1,769,472")]]),
-        ("double", "3.9.0", [[], [("c/d.html", "384 → 300 → 100")]]),
+        ("gemm_mxfp4", "3.6.0", [[("b.html", "1,769,472 configurations")], []]),
+        (
+            "gemm_mxfp4",
+            "3.9.0",
+            [[("e.html", "the baseline crashes the compiler")], [("a.html", "1,769,472 configurations")]],
+        ),
+        ("double", "3.9.0", [[], [("c/d.html", "384 configurations → 300 feasible → at most 100 programs")]]),
     ]
     assert flat(root.all("p", "origin")[0].text) == "4 maps, 2 kernels, 2 targets, Triton 3.6.0 and 3.9.0"
 

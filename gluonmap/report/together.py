@@ -44,7 +44,7 @@ def sizes(joint: Joint) -> str:
     counted = words.plural(size.programs, "distinct program")
     if size.complete:
         return f"{text} → {counted}; every feasible configuration was compiled."
-    if len(joint.programs) >= size.programs:
+    if not joint.at_most:
         return f"{text} → {counted} by the rules below, each compiled."
     asked = sum(program.same for program in joint.programs)
     return f"{text} → at most {counted} by the rules below; of {asked:,} compiled ones {len(joint.programs):,} differ."
