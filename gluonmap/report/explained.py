@@ -176,9 +176,6 @@ def _nearest(space: SpaceMap, map_name: str, nearest: Sequence[Neighbour], conso
         line.append(f"   ({known})", "green" if item.judgement.basis is Basis.COMPILED else "dim")
         console.print(line)
         _command(repeat_command(space, map_name, item.config), console)
-        if moves := moves_of(space, item.config):
-            sets = "".join(f" --set {quoted(name, value)}" for name, value in moves.items())
-            _command(f"gluonmap probe {shlex.quote(space.file)}{sets}", console)
 
 
 def _matters(told: Explanation, console: Console) -> None:
