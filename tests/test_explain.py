@@ -36,7 +36,8 @@ from gluonmap.joint import Inertness, Standing, ValueClasses
 from gluonmap.judge import Basis, Feasibility, Judge, Judgement, complete
 from gluonmap.model import Config, KnobClass, Value
 from gluonmap.relation import holds
-from gluonmap.terms import Compare, Knob, Member, Nogood, Number, Op, Product, Relation
+from gluonmap.space import SpaceMap
+from gluonmap.terms import Compare, Knob, Member, Nogood, Number, Op, Product, Relation, Written
 
 
 class Compiler:
@@ -317,6 +318,48 @@ def test_an_infeasible_configuration_is_told_with_its_constraint_and_the_command
     # A map holds all that its kernel is compiled with; a probe command would need what the user typed for the map.
     commands = [line.strip() for line in text.splitlines() if line.strip().startswith("gluonmap ")]
     assert commands and all(command.startswith("gluonmap repeat MAP") for command in commands)
+
+
+AT_64 = constraint(Written("M == 32"), Standing.READ, reason="Invalid basis 64")
+BY_LITERAL = replace(
+    AT_64,
+    words="M = 32",
+    outcome="CRASHED",
+    line="k.py:9",
+    failed=2,
+    passed=5,
+    failing_example={**BASELINE, "M": 128},
+    passing_example=BASELINE,
+)
+ASKED = [
+    tried({}, digest="a"),
+    tried({"M": 64}, "CRASHED", reason="Invalid basis 64", line="k.py:9"),
+    tried({"M": 128}, "CRASHED", reason="not surjective", line="k.py:11"),
+    tried({"M": 16, "N": 128}, "CRASHED", reason="of the other one", line="k.py:9"),
+    tried({"M": 16}, "CRASHED", reason="Invalid basis 16", line="k.py:9"),
+]
+
+
+def by_literal() -> SpaceMap:
+    other = constraint(Compare(Knob("N"), Op.AT_MOST, Number(64)))
+    space = joint_map(relations=(), constraints=[BY_LITERAL, other], tried=ASKED)
+    return replace(space, literals=("basis 16 needs M > 16 (line 4)", "the bases span 32, so M = 32 (lines 2, 5)"))
+
+
+@pytest.mark.parametrize(("value", "said_at"), [(64, "Invalid basis 64 at k.py:9"), (128, "not surjective at k.py:11")])
+def test_message_and_example_beside_a_constraint_are_of_the_value_that_was_asked_about(
+    tmp_path: Path, value: int, said_at: str
+) -> None:
+    _, text = said(tmp_path, by_literal(), f"M={value}", "FLAG=true")
+    assert (
+        " - M = 32\n     read from the source: the bases span 32, so M = 32 (lines 2, 5)\n     2 failed, 5 passed\n"
+        f"     CRASHED {said_at}\n     seen: M={value} failed, and passed with M=32\n"
+    ) in text
+
+
+def test_an_example_breaks_no_other_constraint_where_one_is_known_that_does_not(tmp_path: Path) -> None:
+    _, text = said(tmp_path, by_literal(), "M=16", "N=128", "FLAG=true")
+    assert "     CRASHED Invalid basis 16 at k.py:9\n     seen: M=16 failed, and passed with M=32\n" in text
 
 
 def test_a_feasible_configuration_is_told_with_what_matters(tmp_path: Path) -> None:

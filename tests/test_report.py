@@ -10,14 +10,15 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mapped import joint_map
+from mapped import BASELINE as DOUBLE
+from mapped import BUDGET, constraint, joint_map, tried
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 from rich.console import Console
 
 from gluonmap.joint import UNCOMPARED, Inertness
 from gluonmap.model import Effect, KnobClass, KnobKind, Outcome, Resources, Value
-from gluonmap.report import markdown, terminal, words
+from gluonmap.report import markdown, terminal, together, words
 from gluonmap.space import KnobMap, SpaceMap, ValueMap
 
 # --- a map of an mxfp4 GEMM, made up from what its real one looks like ------------------------------------------------
@@ -400,6 +401,25 @@ def test_a_knob_that_changed_nothing_where_it_was_compared_does_not_count_as_one
     assert of(flag, Inertness("MODE", "sometimes", "words", 0, 1)) == (
         "4 of 5 knobs matter on gfx950; MODE matters beside other values; "
         "FLAG changed nothing where compared (6 pairs)."
+    )
+
+
+def test_message_and_context_beside_a_constraint_are_those_of_the_example() -> None:
+    failing = {**DOUBLE, "M": 128, "N": 128, "STAGES": 2}
+    budget = msgspec.structs.replace(
+        constraint(BUDGET, reason="131,072 bytes > 65,536"),
+        line="k.py:7",
+        failing_example=failing,
+        passing_example={**failing, "STAGES": 1, "FLAG": True},
+    )
+    asked = [tried({"M": 128, "N": 128, "STAGES": 2}, "NO_RESOURCES", reason="65,537 bytes > 65,536", line="k.py:8")]
+    space = joint_map(constraints=[budget], tried=asked)
+    assert space.joint
+    (line,) = together.constraints(space, space.joint)
+    assert line.details == (
+        "learned (line 7)",
+        "NO_RESOURCES 65,537 bytes > 65,536 (line 8)",
+        "for example STAGES = 2, FLAG = False fails where STAGES = 1, FLAG = True passes, beside M = 128, N = 128",
     )
 
 

@@ -5,13 +5,16 @@ Everything that comes from a compiler or a kernel file goes through `visible` be
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gluonmap.joint import Inertness
+from gluonmap.joint import Constraint, Inertness, Standing
 from gluonmap.model import Effect, KnobClass, Outcome, Resources, Value
+from gluonmap.relation import holds
 from gluonmap.space import KnobMap, SpaceMap, ValueMap
+from gluonmap.terms import Written
 
 MESSAGE_LIMIT = 200
 """Characters of a message that a table shows."""
@@ -219,6 +222,26 @@ def legend(space: SpaceMap) -> list[tuple[str, str]]:
     marks = [mark for mark in (*EFFECT_MARKS.values(), *OUTCOME_MARKS.values()) if mark in used]
     equal = [("≡", "same program")] if any(knob.equivalent for knob in space.knobs.values()) else []
     return [(mark.glyph, mark.word) for mark in marks] + equal
+
+
+def demand(space: SpaceMap, item: Constraint) -> str:
+    """Return the demand of the source that a constraint is, with its lines, where something has failed by it.
+
+    "": there is none, or the map does not tell which it is.
+    """
+    if item.standing is not Standing.READ or not item.confirmed or not isinstance(item.relation, Written):
+        return ""
+    text = item.relation.text
+    for spelled in (text, text.replace(" == ", " = ")):
+        pattern = rf"(?<![\w.]){re.escape(spelled)}(?![\w.])"
+        if found := next((literal for literal in space.literals if re.search(pattern, literal)), ""):
+            return found
+    if len(item.scope) != 1 or item.scope[0] not in space.knobs:
+        return ""
+    (name,) = item.scope
+    forbidden = [v.because for v in space.knobs[name].values if not holds(item.relation, {name: v.value})]
+    common = [text for text in forbidden[0] if all(text in each for each in forbidden)] if forbidden else []
+    return common[0] if len(common) == 1 else ""
 
 
 # --- the sentence ----------------------------------------------------------------------------------------------------
