@@ -54,6 +54,10 @@ class CoverageCount(msgspec.Struct, frozen=True):
     """Found among the feasible configurations that were looked at."""
 
 
+MOST_ERROR = 0.5
+"""A greater bound on the share of mistakes is not told: too few were drawn."""
+
+
 class StratumCertificate(msgspec.Struct, frozen=True):
     """What the draws from one stratum prove."""
 
@@ -68,6 +72,11 @@ class StratumCertificate(msgspec.Struct, frozen=True):
     """Every configuration of the stratum was asked: nothing is left to prove."""
     error_bound: float
     """With the certificate's confidence, at most this share of the stratum is mistaken."""
+
+    @property
+    def telling(self) -> bool:
+        """The bound says something: that as many as all or half of the predictions may be mistaken is no news."""
+        return self.complete or (self.draws > 0 and self.error_bound <= MOST_ERROR)
 
 
 class Certificate(msgspec.Struct, frozen=True):

@@ -32,7 +32,7 @@ from msgspec.structs import replace
 from gluonmap import codec, installation
 from gluonmap.cli import cli
 from gluonmap.explain import FailingPart, minimal, nearest_feasible, smallest_failing, what_matters
-from gluonmap.joint import Inertness, Standing, ValueClasses
+from gluonmap.joint import Certificate, Inertness, Standing, StratumCertificate, ValueClasses
 from gluonmap.judge import Basis, Feasibility, Judge, Judgement, complete
 from gluonmap.model import Config, KnobClass, Value
 from gluonmap.relation import holds
@@ -318,6 +318,17 @@ def test_an_infeasible_configuration_is_told_with_its_constraint_and_the_command
     # A map holds all that its kernel is compiled with; a probe command would need what the user typed for the map.
     commands = [line.strip() for line in text.splitlines() if line.strip().startswith("gluonmap ")]
     assert commands and all(command.startswith("gluonmap repeat MAP") for command in commands)
+
+
+def test_a_prediction_comes_with_a_bound_only_where_the_bound_says_something(tmp_path: Path) -> None:
+    for error, told in ((0.308, " at most 30.8% are mistaken"), (0.95, "")):
+        space = joint_map()
+        assert space.joint
+        strata = (StratumCertificate("predicted to pass", 10, 10, 300, False, error),)
+        proved = replace(space.joint, certificate=Certificate(0.95, 1, strata, ()))
+        _, text = said(tmp_path, replace(space, joint=proved), "M=64", "N=64")
+        assert ("are mistaken" in text) == bool(told)
+        assert told in " ".join(text.split())
 
 
 AT_64 = constraint(Written("M == 32"), Standing.READ, reason="Invalid basis 64")

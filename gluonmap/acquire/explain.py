@@ -93,6 +93,8 @@ def _feasible_count(learner: Learner) -> int | None:
 
 def _pinned(learner: Learner, given: Sequence[Relation]) -> Config:
     """The knobs of which constraints that read nothing else leave one value."""
+    if not (learner.evidence.labels == PASSED).any():  # nothing bounds its atoms from below: some have no words
+        return {}
     single = [r for r in (*given, *(atom.relation() for atom in learner.model.atoms())) if len(scope_of(r)) == 1]
     found: Config = {}
     for name, domain in _domains(learner).items():

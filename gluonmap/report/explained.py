@@ -114,7 +114,11 @@ def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> 
 def _bound(space: SpaceMap, what: str) -> str:
     """How many such predictions are mistaken at most, where the map's certificate tells."""
     certificate = space.joint.certificate if space.joint else None
-    found = [s for s in certificate.strata if s.name == f"predicted to {what}" and s.draws] if certificate else []
+    found = (
+        [s for s in certificate.strata if s.name == f"predicted to {what}" and s.draws and s.telling]
+        if certificate
+        else []
+    )
     if not certificate or not found:
         return ""
     return (

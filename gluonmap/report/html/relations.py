@@ -108,14 +108,15 @@ def _proof(joint: Joint, item: Constraint, sides: tuples.Sides | None) -> str:
 
 def _bound(certificate: Certificate) -> str:
     """How wrong all constraints together can be."""
-    strata = {s.name: s for s in certificate.strata if s.draws or s.complete}
+    strata = {s.name: s for s in certificate.strata if s.telling}
     found = [
         f"{'none' if stratum.complete else f'at most {stratum.error_bound:.1%}'} of the predicted {plural}"
         for name, plural in (("predicted to pass", "passes"), ("predicted to fail", "failures"))
         if (stratum := strata.get(name)) is not None
     ]
     if not found:
-        return "no draw was made to test it"
+        drawn = any(stratum.draws for stratum in certificate.strata)
+        return "too few draws were made to say how sure it is" if drawn else "no draw was made to test it"
     return f"at {certificate.confidence:.0%} confidence {' and '.join(found)} are mistaken"
 
 
