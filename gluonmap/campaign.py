@@ -463,7 +463,8 @@ class Campaign:
         if effort.depth == "singles" or not description.knobs:
             return None
         lines = screen.current_lines(head.inspection, self._paths(head.inspection, head.folder))
-        return Jointly(oracle, description, screen.demands(head.inspection, description), effort, lines, self.listen)
+        demands, unread = screen.demands(head.inspection, description), screen.unread(head.inspection, description)
+        return Jointly(oracle, description, demands, effort, lines, self.listen, unread)
 
     def _baseline(
         self, oracle: Oracle, description: Description, answers: dict[str, Answer], second: SecondOpinion

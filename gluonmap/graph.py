@@ -209,6 +209,8 @@ def _matters(space: SpaceMap, name: str) -> str:
     """When the knob changes the program: "never", "always", "sometimes", "only if …"; empty where nothing tells."""
     for item in space.joint.inertness if space.joint else ():
         if item.knob == name:
+            if item.uncompared:
+                return ""
             plain = item.condition in ("always", "sometimes")
             return item.condition if plain else f"only if {item.condition}" if item.condition else "never"
     knob = space.knobs.get(name)

@@ -54,6 +54,10 @@ class CoverageCount(msgspec.Struct, frozen=True):
     """Found among the feasible configurations that were looked at."""
 
 
+MOST_ERROR = 0.5
+"""A greater bound on the share of mistakes is not told: too few were drawn."""
+
+
 class StratumCertificate(msgspec.Struct, frozen=True):
     """What the draws from one stratum prove."""
 
@@ -69,6 +73,11 @@ class StratumCertificate(msgspec.Struct, frozen=True):
     error_bound: float
     """With the certificate's confidence, at most this share of the stratum is mistaken."""
 
+    @property
+    def telling(self) -> bool:
+        """The bound says something: that as many as all or half of the predictions may be mistaken is no news."""
+        return self.complete or (self.draws > 0 and self.error_bound <= MOST_ERROR)
+
 
 class Certificate(msgspec.Struct, frozen=True):
     """Three strata, with their counts, and what they do not say."""
@@ -80,12 +89,16 @@ class Certificate(msgspec.Struct, frozen=True):
     statements: tuple[str, ...]
 
 
+UNCOMPARED = "not compared everywhere"
+"""The condition of a knob that changed nothing, but was not compared in every context: it is no relation."""
+
+
 class Inertness(msgspec.Struct, frozen=True, omit_defaults=True):
     """When a knob changes the program at all."""
 
     knob: str
     condition: str
-    """ "" where it never did; else what must hold for the knob to matter, or "always", or "sometimes"."""
+    """ "" where it never did; else what must hold for the knob to matter, or "always", "sometimes", or `UNCOMPARED`."""
     words: str
     changed: int
     """Neighbours that differ in this knob only and in their program."""
@@ -93,6 +106,11 @@ class Inertness(msgspec.Struct, frozen=True, omit_defaults=True):
     """Neighbours that differ in this knob only and have one program."""
     relation: Relation | None = None
     """The condition, where it is one: the knob matters only where this holds."""
+
+    @property
+    def uncompared(self) -> bool:
+        """It changed nothing where it was compared, and elsewhere it was not: that is no reason to say it matters."""
+        return self.condition == UNCOMPARED
 
 
 class ValueClasses(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -201,6 +219,12 @@ class Joint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stopped: str = ""
     """Why it ended before its time: "interrupted", "out of time"; empty: it did not."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def at_most(self) -> bool:
+        """`sizes.programs` is a bound: not all of what the rules leave apart was compiled, so some may be equal."""
+        size = self.sizes
+        return size.programs is not None and not size.complete and len(self.programs) < size.programs
 
 
 MOST_LONE = 6

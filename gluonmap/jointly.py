@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -19,7 +19,7 @@ from gluonmap.confirm import digest_of
 from gluonmap.describe import Description
 from gluonmap.errors import UnknownKnob, UsageError
 from gluonmap.events import Event, Listener
-from gluonmap.joint import Constraint, Joint, Sizes, Tried, Verified
+from gluonmap.joint import Constraint, Joint, Sizes, Tried, ValueClasses, Verified
 from gluonmap.model import (
     Answer,
     Candidate,
@@ -81,14 +81,16 @@ class Jointly:
         effort: Effort,
         lines: Callable[[Location], int | None],
         listen: Listener,
+        unread: Iterable[str] = (),
     ) -> None:
-        """`rules` are demands read from the source.
+        """`rules` are demands read from the source; `unread` are knobs that nothing reads, as the source shows.
 
         Raises:
             UsageError: a restriction that has no value, or that the baseline breaks.
         """
         self.oracle, self.description, self.effort = oracle, description, effort
         self.lines, self.listen = lines, listen
+        self.unread = frozenset(unread)
         self.stable = True
         self.given = tuple(self._restriction(text) for text in effort.restrict)
         self.read = tuple(self._over_knobs(rules))
@@ -126,7 +128,8 @@ class Jointly:
         rules = [(rule.text, rule.expression, rule.location) for rule in self.read]
         candidate = description.candidate({})
         recipe = (candidate, description.shape, description.derive, description.grid)
-        return codec.digest([__version__, self.effort, knobs, told, limits, self.given, rules, recipe, self.stable])
+        asked = [self.effort, knobs, told, limits, self.given, rules, recipe, self.stable, sorted(self.unread)]
+        return codec.digest([__version__, *asked])
 
     def _learned(self) -> Joint:
         domains = self._domains()
@@ -157,7 +160,7 @@ class Jointly:
         finally:
             self.oracle.limits = usual
         with interrupts.put_off() if not self.stopped else interrupts.ignored():
-            return self._joint(self._sound(session.finish()))
+            return self._joint(self._sound(self._with_unread(session.finish())))
 
     def _limits(self, usual: Limits) -> Limits:
         """A shorter deadline than for single values, where the user named none: some tiles compile for minutes."""
@@ -261,7 +264,7 @@ class Jointly:
         Returns whether an answer contradicted the model: then it has learned from it, and there is more to compile.
         """
         with interrupts.put_off():
-            learned = self._sound(session.finish())
+            learned = self._sound(self._with_unread(session.finish()))
         if learned.feasible == 0:
             return False
         passed = [a.config for a in learned.asked if a.answer.passed]
@@ -295,6 +298,22 @@ class Jointly:
         if known is None:
             return candidate
         return candidate if _passes(known) and digest_of(known) not in by_code else None
+
+    def _with_unread(self, learned: Learned) -> Learned:
+        """With knobs that nothing reads inert everywhere: the source shows it, so no comparison has to."""
+        idle = {item.knob for item in learned.inertness if item.uncompared} & self.unread
+        said = "is declared and never read, and changed nothing where it was compared"
+        return msgspec.structs.replace(
+            learned,
+            inertness=tuple(
+                msgspec.structs.replace(i, condition="", words=f"{i.knob} {said}") if i.knob in idle else i
+                for i in learned.inertness
+            ),
+            value_classes=(
+                *learned.value_classes,
+                *(ValueClasses(name, (domain,)) for name, domain in learned.domains.items() if name in idle),
+            ),
+        )
 
     def _sound(self, learned: Learned) -> Learned:
         """Without the rules of sameness that some asked configuration contradicts: what they would merge differs."""

@@ -324,12 +324,76 @@ def _term_bits(term: Term) -> float:
 
 # ---- words ---------------------------------------------------------------------------------------------------------
 
+_POWER_OF_TWO = re.compile(r"\bpowers? of (2|two)\b")
+
+
+def as_power_of_two(relation: Relation, reason: str, domains: Mapping[str, Sequence[Value]]) -> str:
+    """Return "BLOCK_M is a power of two" where failures say so and a relation leaves just those values; else ""."""
+    scope = scope_of(relation)
+    if len(scope) != 1 or not _POWER_OF_TWO.search(reason):
+        return ""
+    (name,) = scope
+    powers = [v for v in domains[name] if type(v) is int and v > 0 and v & (v - 1) == 0]
+    left = [v for v in domains[name] if holds(relation, {name: v})]
+    return f"{name} is a power of two" if left == powers != list(domains[name]) else ""
+
+
+def folded(relation: Relation, pinned: Mapping[str, Value]) -> Relation:
+    """The relation for the eyes, with the values of some knobs in its sums and products; others stay to be read.
+
+    A knob that has one value left equals the size of an element by chance: in a product of bytes it says nothing.
+    """
+    if not scope_of(relation) - pinned.keys():
+        return relation
+    match relation:
+        case Compare(left, op, right):
+            return Compare(with_values(left, pinned), op, with_values(right, pinned))
+        case AnyOf(parts):
+            return AnyOf(tuple(folded(part, pinned) for part in parts))
+        case AllOf(parts):
+            return AllOf(tuple(folded(part, pinned) for part in parts))
+        case _:
+            return relation
+
+
+def with_values(term: Term, pinned: Mapping[str, Value]) -> Term:
+    """A term with the numbers of some knobs in their place, those of a product as one factor."""
+    if not knobs_of(term) & pinned.keys():
+        return term
+    match term:
+        case Knob(name, view):
+            number = view_of(pinned[name], view) if name in pinned else None
+            return term if number is None else Number(number)
+        case Number():
+            return term
+        case Product(parts):
+            found = [with_values(part, pinned) for part in parts]
+            factor = math.prod(part.value for part in found if isinstance(part, Number))
+            rest = tuple(part for part in found if not isinstance(part, Number))
+            return Product((Number(factor), *rest)) if factor != 1 or not rest else Product(rest)
+        case Quotient(part, divisor):
+            return Quotient(with_values(part, pinned), with_values(divisor, pinned))
+        case Sum(parts):
+            return Sum(tuple(with_values(part, pinned) for part in parts))
+        case Max(parts):
+            return Max(tuple(with_values(part, pinned) for part in parts))
+        case Min(parts):
+            return Min(tuple(with_values(part, pinned) for part in parts))
+        case RoundUp(part, multiple):
+            return RoundUp(with_values(part, pinned), multiple)
+        case Remainder(part, divisor):
+            return Remainder(with_values(part, pinned), with_values(divisor, pinned))
+
 
 def words(relation: Relation) -> str:
     """A relation as a person would write it: "BLOCK_N * num_warps <= 2048"."""
     match relation:
         case Compare(Remainder(part, divisor), Op.EQUAL, Number(0)):
             return f"{term_words(divisor)} divides {term_words(part)}"
+        case Compare(Knob(name, View.EVEN_PART), Op.AT_LEAST, Number(value)) if value > 1:
+            return f"{expression.next_power_of_2(math.ceil(value))} divides {name}"
+        case Compare(Knob(name, View.EVEN_PART), Op.AT_MOST, Number(value)) if value >= 1:
+            return f"{2 ** (int(value).bit_length())} does not divide {name}"
         case Compare(left, op, right):
             return f"{term_words(left)} {op.value} {term_words(right)}"
         case Member(knob, (value,), inside):
@@ -358,7 +422,7 @@ def term_words(term: Term) -> str:
         case Knob(name, View.POWER):
             return f"next_power_of_2({name})"
         case Knob(name):
-            return f"even_part({name})"
+            return f"largest_power_of_2_in({name})"
         case Number(value):
             return _number_words(value)
         case Product(()):

@@ -81,6 +81,19 @@ def demands(inspection: Inspection, description: Description) -> tuple[LiteralRu
     return tuple(layouts.literal_rules(inspection.functions, inspection.parameters, description.target.warp_size))
 
 
+def unread(inspection: Inspection, description: Description) -> Sequence[str]:
+    """Return the knobs that neither the kernel nor the compiler nor any host expression reads."""
+    texts = [description.grid, *description.derive.values(), *map(str, description.args.values())]
+    told = " ".join(texts)
+    return [
+        name
+        for name, knob in description.knobs.items()
+        if knob.kind is KnobKind.CONSTEXPR
+        and name not in told  # a name within another one is a read too many, which costs comparisons and no truth
+        and not source.reads(inspection.functions, name)
+    ]
+
+
 def fold(
     description: Description,
     inspection: Inspection,

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from gluonmap.joint import Constraint, Joint
-from gluonmap.judge import is_evidence
-from gluonmap.model import Outcome
+from gluonmap.joint import Constraint, Joint, Standing, Tried
+from gluonmap.judge import is_evidence, same
+from gluonmap.model import Config, Outcome
 from gluonmap.relation import holds, scope_of
 
 MOST_TUPLES = 10_000
@@ -78,6 +78,65 @@ def sides(joint: Joint, constraint: Constraint) -> Sides | None:
         for side in (found[True], found[False])
     )
     return Sides(meet, broken)
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A configuration that breaks a constraint and failed, one near it that passed, and what became of the first."""
+
+    failing: Config
+    passing: Config
+    """Empty: none passed."""
+    outcome: str
+    stage: str
+    reason: str
+    line: str
+
+
+def seen(joint: Joint, constraint: Constraint, near: Config | None = None) -> Seen:
+    """Return the constraint's example with the message of that very configuration.
+
+    With `near`, a configuration that breaks it: the example is as like it as any that was asked, above all in the
+    constraint's own knobs. One that breaks no other constraint comes first, since the message is then this one's.
+    """
+    item = constraint
+    stored = Seen(item.failing_example, item.passing_example, item.outcome, item.stage, item.reason, item.line)
+    failed = [t for t in joint.tried if is_evidence(t.outcome) and t.outcome != Outcome.PASS]
+    if near is None:
+        entry = next((t for t in failed if _like(_config(joint, t), item.failing_example)), None)
+        return stored if entry is None else _seen(entry, stored.failing, stored.passing)
+    firm = [other for other in joint.constraints if other.confirmed and other.standing is not Standing.IMPLIED]
+    others = [other.relation for other in firm if other is not item]
+    scope = scope_of(item.relation)
+
+    def rank(entry: Tried) -> tuple[bool, bool, int]:
+        config = _config(joint, entry)
+        apart = _apart(config, near)
+        return not all(holds(other, config) for other in others), bool(scope & apart), len(apart)
+
+    breaking = [t for t in failed if not holds(item.relation, _config(joint, t))]
+    if not breaking:
+        return stored
+    entry = min(breaking, key=rank)
+    failing = _config(joint, entry)
+    passing = [_config(joint, t) for t in joint.tried if t.outcome == Outcome.PASS]
+    return _seen(entry, failing, min(passing, key=lambda config: len(_apart(failing, config)), default={}))
+
+
+def _seen(entry: Tried, failing: Config, passing: Config) -> Seen:
+    return Seen(failing, passing, entry.outcome, entry.stage, entry.reason, entry.line)
+
+
+def _config(joint: Joint, entry: Tried) -> Config:
+    return dict(zip(joint.domains, entry.values, strict=True))
+
+
+def _apart(one: Config, other: Config) -> set[str]:
+    """The knobs in which two configurations differ, of those that both have."""
+    return {name for name, value in one.items() if name in other and not same(value, other[name])}
+
+
+def _like(one: Config, other: Config) -> bool:
+    return bool(other) and not _apart(one, other) and one.keys() <= other.keys()
 
 
 def combinations(joint: Joint, orders: Iterable[int] = (1, 2, 3)) -> tuple[Combinations, ...]:

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gluonmap.acquire import Answer, Learned, Question, Session, learn, start
-from gluonmap.acquire.certificate import error_bound
+from gluonmap.acquire.certificate import error_bound, stratum_words
 from gluonmap.errors import UsageError
-from gluonmap.joint import Standing
+from gluonmap.joint import Standing, StratumCertificate
 from gluonmap.model import Config, LiteralRule, Location, Outcome, Value
 from gluonmap.relation import holds
 from gluonmap.table import learn_table, make_table, read_table
@@ -588,3 +588,35 @@ def test_a_lone_failure_that_nothing_explains_is_asked_again() -> None:
     assert [item.config for item in learned.unstable] == [oracle.odd]
     assert learned.constraints == ()
     assert any("answered in two ways" in note for note in learned.notes)
+
+
+# ---- words of the certificate, and of constraints -------------------------------------------------------------------
+
+
+def test_a_bound_that_leaves_most_predictions_open_is_no_claim() -> None:
+    def said(draws: int) -> str:
+        bound = error_bound(draws, 0.95, 1)
+        return stratum_words(StratumCertificate("predicted to pass", draws, draws, 14_400, False, bound), 0.95)
+
+    assert said(1) == "predicted to pass (14,400 configurations): 1 uniform draw was right: too few to say anything."
+    assert said(4).endswith("4 uniform draws in a row were right: too few to say anything.")
+    assert said(10).endswith("so with 95% confidence at most 30.8% of them are mistaken.")
+
+
+def test_a_knob_with_one_value_left_is_a_literal_in_the_formula_of_bytes() -> None:
+    domains: dict[str, tuple[Value, ...]] = {"M": (16, 32, 64, 128), "N": (32, 64, 128, 256), "WARPS": (1, 2, 4, 8)}
+
+    def answer(config: Config) -> Answer:
+        if config["WARPS"] != 4:
+            return Answer(Outcome.REJECTED, stage="front end", reason="Layout has 4 warps", line="k+1")
+        needed = 4 * int(str(config["M"])) * int(str(config["N"]))
+        if needed > 65_536:
+            return Answer(Outcome.NO_RESOURCES, stage="llir", reason="budget", shared_bytes=needed)
+        return Answer(Outcome.PASS, digest=str((config["M"], config["N"])), shared_bytes=needed)
+
+    session = start(domains, baseline={"M": 16, "N": 32, "WARPS": 4}, budget=64, validate=0)
+    while (question := session.next()) is not None:
+        session.tell(question.config, answer(question.config))
+    learned = session.finish()
+    assert {item.words for item in learned.constraints} == {"WARPS = 4", "4 * M * N <= 65536"}
+    assert learned.formula == "4 * M * N"

@@ -31,10 +31,11 @@ from gluonmap.differing.regressions import Regression
 from gluonmap.differing.resources import Growth
 from gluonmap.differing.spaces import Count, Shared
 from gluonmap.errors import UsageError
-from gluonmap.joint import Inertness, Refused, Sizes, Standing, Tried, ValueClasses, Verified
+from gluonmap.joint import UNCOMPARED, Inertness, Refused, Sizes, Standing, Tried, ValueClasses, Verified
 from gluonmap.model import Config, Effect, KnobClass, Resources, Stage, Value
 from gluonmap.relation import holds
 from gluonmap.report import words
+from gluonmap.report.differing import spaces
 from gluonmap.report.differing.headline import headline
 from gluonmap.report.differing.rendered import render, render_markdown
 from gluonmap.report.html import comparison, growths
@@ -207,6 +208,14 @@ def test_a_condition_under_which_a_knob_matters_is_compared() -> None:
     assert (knob.before.condition, knob.after.condition) == ("STAGES = 1", "always")
     assert "MODE beside other values: it matters only if STAGES = 1 → it matters" in text(
         difference(joint_map(inertness=(only,)), joint_map(inertness=(always,)))
+    )
+
+
+def test_a_knob_that_was_not_compared_everywhere_is_never_said_to_matter() -> None:
+    never = Inertness("MODE", "", "MODE changed nothing in 9 comparisons", 0, 9)
+    partly = Inertness("MODE", UNCOMPARED, "MODE changed nothing where it was compared", 0, 2)
+    assert "MODE beside other values: it changed nothing where it was compared → it never matters" in text(
+        difference(joint_map(inertness=(partly,)), joint_map(inertness=(never,)))
     )
 
 
@@ -465,8 +474,10 @@ def test_counts_are_those_of_the_maps() -> None:
         return replace(space, joint=replace(space.joint, sizes=Sizes(384, feasible, feasible)))
 
     found = difference(of(300), of(320))
-    assert found.counts[1:3] == (Count("feasible configurations", 300, 320), Count("distinct programs", 300, 320))
+    programs = Count("distinct programs", 300, 320, before_at_most=True, after_at_most=True)
+    assert found.counts[1:3] == (Count("feasible configurations", 300, 320), programs)
     assert found.changed
+    assert ("distinct programs", "at most 300", "at most 320") in list(spaces.counts(found))
 
 
 # ---- combinations ---------------------------------------------------------------------------------------------------
@@ -877,8 +888,8 @@ def test_both_spaces_stand_side_by_side_on_one_scale() -> None:
         ["B", "1,000", "", ""],
         ["feasible", "A", "100", "10%", ""],
         ["B", "1,000", "100%", ""],
-        ["programs", "A", "10", "10%", ""],
-        ["B", "100", "10%", ""],
+        ["programs", "A", "10", "at most, 10%", ""],
+        ["B", "100", "at most, 10%", ""],
     ]
     widths = [fill.attributes["style"] for fill in funnel.all("span", "fill")]
     assert widths == [f"width:{width}%" for width in (100.0, 100.0, 66.67, 100.0, 33.33, 66.67)]

@@ -32,11 +32,12 @@ from msgspec.structs import replace
 from gluonmap import codec, installation
 from gluonmap.cli import cli
 from gluonmap.explain import FailingPart, minimal, nearest_feasible, smallest_failing, what_matters
-from gluonmap.joint import Inertness, Standing, ValueClasses
+from gluonmap.joint import Certificate, Inertness, Standing, StratumCertificate, ValueClasses
 from gluonmap.judge import Basis, Feasibility, Judge, Judgement, complete
 from gluonmap.model import Config, KnobClass, Value
 from gluonmap.relation import holds
-from gluonmap.terms import Compare, Knob, Member, Nogood, Number, Op, Product, Relation
+from gluonmap.space import SpaceMap
+from gluonmap.terms import Compare, Knob, Member, Nogood, Number, Op, Product, Relation, Written
 
 
 class Compiler:
@@ -314,7 +315,62 @@ def test_an_infeasible_configuration_is_told_with_its_constraint_and_the_command
     assert " - M * N * STAGES <= 8192\n     learned\n     over budget\n" in text
     assert "Smallest part that fails by itself\n   M=128, N=64\n" in text
     assert " - N=32   (compiled: passes)\n     gluonmap repeat MAP M=128\n" in text
-    assert "gluonmap probe kernels/double.py --set M=64 --set N=64\n" in text
+    # A map holds all that its kernel is compiled with; a probe command would need what the user typed for the map.
+    commands = [line.strip() for line in text.splitlines() if line.strip().startswith("gluonmap ")]
+    assert commands and all(command.startswith("gluonmap repeat MAP") for command in commands)
+
+
+def test_a_prediction_comes_with_a_bound_only_where_the_bound_says_something(tmp_path: Path) -> None:
+    for error, told in ((0.308, " at most 30.8% are mistaken"), (0.95, "")):
+        space = joint_map()
+        assert space.joint
+        strata = (StratumCertificate("predicted to pass", 10, 10, 300, False, error),)
+        proved = replace(space.joint, certificate=Certificate(0.95, 1, strata, ()))
+        _, text = said(tmp_path, replace(space, joint=proved), "M=64", "N=64")
+        assert ("are mistaken" in text) == bool(told)
+        assert told in " ".join(text.split())
+
+
+AT_64 = constraint(Written("M == 32"), Standing.READ, reason="Invalid basis 64")
+BY_LITERAL = replace(
+    AT_64,
+    words="M = 32",
+    outcome="CRASHED",
+    line="k.py:9",
+    failed=2,
+    passed=5,
+    failing_example={**BASELINE, "M": 128},
+    passing_example=BASELINE,
+)
+ASKED = [
+    tried({}, digest="a"),
+    tried({"M": 64}, "CRASHED", reason="Invalid basis 64", line="k.py:9"),
+    tried({"M": 128}, "CRASHED", reason="not surjective", line="k.py:11"),
+    tried({"M": 16, "N": 128}, "CRASHED", reason="of the other one", line="k.py:9"),
+    tried({"M": 16}, "CRASHED", reason="Invalid basis 16", line="k.py:9"),
+]
+
+
+def by_literal() -> SpaceMap:
+    other = constraint(Compare(Knob("N"), Op.AT_MOST, Number(64)))
+    space = joint_map(relations=(), constraints=[BY_LITERAL, other], tried=ASKED)
+    return replace(space, literals=("basis 16 needs M > 16 (line 4)", "the bases span 32, so M = 32 (lines 2, 5)"))
+
+
+@pytest.mark.parametrize(("value", "said_at"), [(64, "Invalid basis 64 at k.py:9"), (128, "not surjective at k.py:11")])
+def test_message_and_example_beside_a_constraint_are_of_the_value_that_was_asked_about(
+    tmp_path: Path, value: int, said_at: str
+) -> None:
+    _, text = said(tmp_path, by_literal(), f"M={value}", "FLAG=true")
+    assert (
+        " - M = 32\n     read from the source: the bases span 32, so M = 32 (lines 2, 5)\n     2 failed, 5 passed\n"
+        f"     CRASHED {said_at}\n     seen: M={value} failed, and passed with M=32\n"
+    ) in text
+
+
+def test_an_example_breaks_no_other_constraint_where_one_is_known_that_does_not(tmp_path: Path) -> None:
+    _, text = said(tmp_path, by_literal(), "M=16", "N=128", "FLAG=true")
+    assert "     CRASHED Invalid basis 16 at k.py:9\n     seen: M=16 failed, and passed with M=32\n" in text
 
 
 def test_a_feasible_configuration_is_told_with_what_matters(tmp_path: Path) -> None:

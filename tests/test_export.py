@@ -25,10 +25,10 @@ from test_handoff import single_map as tuned_singles
 
 from gluonmap import codec, probefile
 from gluonmap.errors import UsageError
-from gluonmap.export import aiter, kernel_tuner, prune, python, triton_json, vllm
+from gluonmap.export import aiter, heading, kernel_tuner, prune, python, triton_json, vllm
 from gluonmap.export.expressions import expression_of
 from gluonmap.handoff import early_config_prune
-from gluonmap.joint import Constraint, Inertness, Standing, Tried, Unstable, ValueClasses
+from gluonmap.joint import Constraint, Inertness, Sizes, Standing, Tried, Unstable, ValueClasses
 from gluonmap.model import Value
 from gluonmap.relation import holds
 from gluonmap.space import Recipe, SpaceMap
@@ -275,6 +275,14 @@ SPACES = {
     "singles": tuned_singles(),
     "given": tuned_map(*PROGRAMS, relations=(Member("SPLIT", (1, 2)), Written("BLOCK * num_warps <= 1024"))),
 }
+
+
+def test_a_bound_on_the_programs_is_told_as_one() -> None:
+    space = tuned_map(*PROGRAMS)
+    assert space.joint is not None
+    for programs, complete, said in ((99, False, "at most 99 distinct"), (99, True, ", 99 distinct")):
+        sizes = Sizes(1000, 100, programs, complete)
+        assert said in heading.sizes(replace(space, joint=replace(space.joint, sizes=sizes)))
 
 
 def _given_standing(space: SpaceMap) -> SpaceMap:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from gluonmap.errors import StorageFault, UsageError
 from gluonmap.graph import _dot, _graphml, components, constraint_graph, layout, write_graph
-from gluonmap.joint import Constraint, Inertness, Standing
+from gluonmap.joint import UNCOMPARED, Constraint, Inertness, Standing
 from gluonmap.model import KnobClass
 from gluonmap.space import SpaceMap
 from gluonmap.terms import AllOf, Member, Nogood
@@ -56,6 +56,11 @@ def test_nodes_say_what_a_reader_needs() -> None:
         "line": "k.py:7", "failed": 3, "passed": 9, "confirmed": True,
     }  # fmt: skip
     assert (graph.nodes["FLAG"]["matters"], graph.nodes["FLAG"]["flag"]) == ("never", "inert")
+
+
+def test_a_knob_that_was_not_compared_everywhere_has_no_word_of_when_it_matters() -> None:
+    partly = Inertness("FLAG", UNCOMPARED, "FLAG changed nothing where it was compared", 0, 2)
+    assert "matters" not in constraint_graph(joint_map(inertness=[partly])).nodes["FLAG"]
 
 
 def test_a_knob_is_pinned_only_while_no_other_value_ever_passed() -> None:

@@ -392,7 +392,7 @@ def test_a_constraint_is_told_with_both_its_sides_and_how_far_it_is_proved() -> 
         "1 seen passing",
         "failure ↑ NO_RESOURCES in llir 81,920 bytes > 65,536",
         "where k.py:7",
-        "example N=128 fails where N=32 passes, beside M=128, FLAG=True",
+        "example N=128 fails where N=32 passes, beside M=128, STAGES=2, FLAG=True",
         "gluonmap repeat reports/double.json M=128 N=128 FLAG=True",
         "or cannot be told apart here from M + N <= 96",
         "proof By sampling: at 95% confidence at most 4.2% of the predicted passes and none of the predicted failures "
@@ -713,9 +713,13 @@ def test_the_index_has_kernels_and_tritons_down_and_targets_across() -> None:
         for row in rows[1:]
     ]
     assert found == [
-        ("gemm_mxfp4", "3.6.0", [[("b.html", "1,769,472")], []]),
-        ("gemm_mxfp4", "3.9.0", [[("e.html", "the baseline crashes the compiler")], [("a.html", "1,769,472")]]),
-        ("double", "3.9.0", [[], [("c/d.html", "384 → 300 → 100")]]),
+        ("gemm_mxfp4", "3.6.0", [[("b.html", "1,769,472 configurations")], []]),
+        (
+            "gemm_mxfp4",
+            "3.9.0",
+            [[("e.html", "the baseline crashes the compiler")], [("a.html", "1,769,472 configurations")]],
+        ),
+        ("double", "3.9.0", [[], [("c/d.html", "384 configurations → 300 feasible → at most 100 programs")]]),
     ]
     assert flat(root.all("p", "origin")[0].text) == "4 maps, 2 kernels, 2 targets, Triton 3.6.0 and 3.9.0"
 

@@ -17,7 +17,7 @@ from conftest import Finished, Project
 from test_campaign import per_candidate, wait_for_answers, without_processes
 
 from gluonmap import acquire
-from gluonmap.joint import Joint, Standing
+from gluonmap.joint import UNCOMPARED, Joint, Standing
 from gluonmap.jointly import Jointly
 from gluonmap.model import Config, Outcome
 from gluonmap.relation import holds
@@ -290,6 +290,33 @@ def test_rules_of_sameness_that_an_asked_configuration_contradicts_are_dropped(s
     for item in learned.asked:
         programs[repr(reduced.canonical(item.config))].add(item.answer.digest)
     assert all(len(digests) == 1 for digests in programs.values())
+
+
+def test_a_knob_that_nothing_reads_is_merged_without_comparisons_everywhere() -> None:
+    domains: dict[str, list[Any]] = {name: [0, 1, 2, 3] for name in ("A", "B", "READ", "DEAD")}
+    baseline = dict.fromkeys(domains, 0)
+    session = acquire.start(domains, baseline=baseline, budget=12, validate=4)
+    while not session.done:
+        question = session.next()
+        assert question is not None
+        digest = str((question.config["A"], question.config["B"]))
+        session.tell(question.config, acquire.Answer(Outcome.PASS, digest=digest))
+    for name in ("READ", "DEAD"):
+        config = {**baseline, name: 1}
+        session.tell(config, acquire.Answer(Outcome.PASS, digest=str((0, 0))))
+    jointly = Jointly.__new__(Jointly)
+    jointly.description, jointly.stable = SimpleNamespace(baseline=baseline), True  # type: ignore[assignment]
+    jointly.unread = frozenset(["DEAD"])
+    before = session.finish()
+    assert {i.knob: i.condition for i in before.inertness if i.knob in ("READ", "DEAD")} == {
+        "READ": UNCOMPARED,
+        "DEAD": UNCOMPARED,
+    }
+    after = jointly._with_unread(before)
+    found = {i.knob: i for i in after.inertness}
+    assert (found["READ"].condition, found["DEAD"].condition) == (UNCOMPARED, "")
+    assert found["DEAD"].words == "DEAD is declared and never read, and changed nothing where it was compared"
+    assert jointly._reduced(before).program_count == 4 * jointly._reduced(after).program_count
 
 
 def test_an_answer_that_changed_between_two_askings_contradicts_no_rule() -> None:

@@ -7,7 +7,17 @@ import itertools
 import numpy as np
 import pytest
 
-from gluonmap.relation import Unit, description_bits, holds, holds_columns, scope_of, unit_of, words
+from gluonmap.relation import (
+    Unit,
+    as_power_of_two,
+    description_bits,
+    folded,
+    holds,
+    holds_columns,
+    scope_of,
+    unit_of,
+    words,
+)
 from gluonmap.terms import (
     AllOf,
     AnyOf,
@@ -97,3 +107,42 @@ def test_a_natural_relation_is_shorter_than_a_strange_one() -> None:
     natural = Compare(Product((Knob("BLOCK_N"), Knob("num_warps"))), Op.AT_MOST, Number(2048))
     strange = Compare(Knob("ChunkQ"), Op.AT_MOST, Product((Number(10.67), Knob("CDNA_VERSION"))))
     assert description_bits(natural, domains) < description_bits(strange, domains)
+
+
+# ---- words for a reader ----------------------------------------------------------------------------------------------
+
+
+def test_the_largest_power_of_two_in_a_knob_is_told_as_what_divides_it() -> None:
+    even = Knob("BLOCK", View.EVEN_PART)
+    for relation, said, step in (
+        (Compare(even, Op.AT_LEAST, Number(16)), "16 divides BLOCK", 16),
+        (Compare(even, Op.AT_LEAST, Number(9)), "16 divides BLOCK", 16),
+    ):
+        assert words(relation) == said
+        assert all(holds(relation, {"BLOCK": n}) == (n % step == 0) for n in range(1, 130))
+    for limit in (8, 12):
+        relation = Compare(even, Op.AT_MOST, Number(limit))
+        assert words(relation) == "16 does not divide BLOCK"
+        assert all(holds(relation, {"BLOCK": n}) == (n % 16 != 0) for n in range(1, 130))
+    assert "even_part" not in words(Compare(Product((even, Knob("N"))), Op.AT_MOST, Number(64)))
+
+
+def test_a_list_of_values_is_told_as_powers_of_two_where_failures_say_so_and_the_domain_agrees() -> None:
+    domains = {"BLOCK": (16, 24, 32, 64), "ODD": (16, 24, 48)}
+    not_24 = Member("BLOCK", (24,), inside=False)
+    assert as_power_of_two(not_24, "Shape element 0 must be a power of 2", domains) == "BLOCK is a power of two"
+    assert as_power_of_two(not_24, "sizePerThread must be a power of two.", domains) == "BLOCK is a power of two"
+    assert as_power_of_two(not_24, "no such layout", domains) == ""
+    assert as_power_of_two(Member("BLOCK", (24, 64), inside=False), "must be a power of 2", domains) == ""
+    assert as_power_of_two(Member("ODD", (24,), inside=False), "must be a power of 2", domains) == ""
+
+
+def test_a_knob_with_one_value_left_is_a_literal_in_a_formula_and_a_knob_elsewhere() -> None:
+    product = Product((Knob("M"), Knob("N"), Knob("num_warps")))
+    budget, pin = Compare(product, Op.AT_MOST, Number(65536)), Member("num_warps", (4,))
+    assert words(folded(budget, {"num_warps": 4})) == "4 * M * N <= 65536"
+    assert words(folded(budget, {"num_warps": 1})) == "M * N <= 65536"
+    assert words(folded(pin, {"num_warps": 4})) == "num_warps = 4"
+    assert words(folded(AnyOf((Member("S", (0,)), budget)), {"num_warps": 4})) == "S = 0 or 4 * M * N <= 65536"
+    alone = Compare(Knob("num_warps"), Op.AT_MOST, Number(4))
+    assert words(folded(alone, {"num_warps": 4})) == "num_warps <= 4"

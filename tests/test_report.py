@@ -10,12 +10,15 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mapped import BASELINE as DOUBLE
+from mapped import BUDGET, constraint, joint_map, tried
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 from rich.console import Console
 
+from gluonmap.joint import UNCOMPARED, Inertness
 from gluonmap.model import Effect, KnobClass, KnobKind, Outcome, Resources, Value
-from gluonmap.report import markdown, terminal, words
+from gluonmap.report import markdown, terminal, together, words
 from gluonmap.space import KnobMap, SpaceMap, ValueMap
 
 # --- a map of an mxfp4 GEMM, made up from what its real one looks like ------------------------------------------------
@@ -376,6 +379,48 @@ PINNED, BOUNDED, INERT, LIVE, UNKNOWN = (
 )
 def test_the_sentence_is_well_formed_for_every_mix(space: SpaceMap, text: str) -> None:
     assert words.sentence(space) == text
+
+
+def test_a_knob_that_changed_nothing_where_it_was_compared_does_not_count_as_one_that_matters() -> None:
+    def of(*inertness: Inertness) -> str:
+        space = joint_map(inertness=inertness)
+        knobs = {
+            name: msgspec.structs.replace(each, knob_class=INERT if name in ("FLAG", "MODE") else LIVE)
+            for name, each in space.knobs.items()
+        }
+        return words.sentence(msgspec.structs.replace(space, knobs=knobs))
+
+    flag = Inertness("FLAG", UNCOMPARED, "words", 0, 6)
+    mode = Inertness("MODE", UNCOMPARED, "words", 0, 1)
+    head = "3 of 5 knobs matter on gfx950; "
+    assert of(flag, Inertness("MODE", "", "words", 0, 9)) == (
+        f"{head}FLAG changed nothing where compared (6 pairs); MODE changes nothing."
+    )
+    assert of(flag, mode) == f"{head}FLAG and MODE changed nothing where compared (1 to 6 pairs each)."
+    # "sometimes": together with others it changed a program, though no comparison of it alone did.
+    assert of(flag, Inertness("MODE", "sometimes", "words", 0, 1)) == (
+        "4 of 5 knobs matter on gfx950; MODE matters beside other values; "
+        "FLAG changed nothing where compared (6 pairs)."
+    )
+
+
+def test_message_and_context_beside_a_constraint_are_those_of_the_example() -> None:
+    failing = {**DOUBLE, "M": 128, "N": 128, "STAGES": 2}
+    budget = msgspec.structs.replace(
+        constraint(BUDGET, reason="131,072 bytes > 65,536"),
+        line="k.py:7",
+        failing_example=failing,
+        passing_example={**failing, "STAGES": 1, "FLAG": True},
+    )
+    asked = [tried({"M": 128, "N": 128, "STAGES": 2}, "NO_RESOURCES", reason="65,537 bytes > 65,536", line="k.py:8")]
+    space = joint_map(constraints=[budget], tried=asked)
+    assert space.joint
+    (line,) = together.constraints(space, space.joint)
+    assert line.details == (
+        "learned (line 7)",
+        "NO_RESOURCES 65,537 bytes > 65,536 (line 8)",
+        "for example STAGES = 2, FLAG = False fails where STAGES = 1, FLAG = True passes, beside M = 128, N = 128",
+    )
 
 
 # --- the terminal -----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -47,6 +48,13 @@ def described(**domains: tuple[Value, ...]) -> Description:
         grid="(cdiv(n, GRID_TILE),)" if "GRID_TILE" in domains else "(1,)",
     )
     return describe(KERNEL, targets.find("gfx942"), ProbeFile(knobs=domains), wishes)
+
+
+def test_only_knobs_that_nothing_reads_are_unread() -> None:
+    knobs = described(TILE=(64, 128), DEAD=(0, 1), READ=(1, 2), num_warps=(4, 8))
+    assert screen.unread(KERNEL, knobs) == ["DEAD"]
+    by_grid = dataclasses.replace(knobs, grid="cdiv(n, DEAD + 1)")
+    assert screen.unread(KERNEL, by_grid) == []
 
 
 def passes(digest: str, code: str = "", descriptor: str = "") -> Verdict:

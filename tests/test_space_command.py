@@ -53,12 +53,19 @@ def test_counts_are_the_default_and_say_what_they_rest_on(tmp_path: Path) -> Non
         "double on gfx950\n"
         "signature            384  configurations\n"
         "feasible             288  meet 2 constraints, 75 %\n"
-        "programs             144  distinct, by the rules that say which values are equal\n"
-        "compiled               3  distinct programs that passed\n"
+        "programs             144  at most, by the rules that say which values are equal\n"
+        "compiled               3  distinct programs that passed; "
+        "the other 141 were not compiled, or are the same code as one of these\n"
         "hand-off               2  configurations; 1 dropped\n"
         '  dropped {"M":128}: not one work-group fits: too many registers or too much shared memory\n'
     )
     assert "all compiled and passed" in run(stored(tmp_path, mapped(complete=True)), "--count").output
+
+
+def test_a_count_by_rules_of_which_each_was_compiled_is_no_bound(tmp_path: Path) -> None:
+    output = run(stored(tmp_path, mapped(programs=3))).output
+    assert "programs               3  distinct, by the rules that say which values are equal\n" in output
+    assert "compiled               3  distinct programs that passed\n" in output
 
 
 def test_what_was_not_counted_is_not_a_number(tmp_path: Path) -> None:
@@ -72,8 +79,8 @@ def test_counts_as_json(tmp_path: Path) -> None:
     assert found["dropped"] == [{"config": {**BASELINE, "M": 128}, "reason": found["dropped"][0]["reason"]}]
     del found["dropped"]
     assert found == {
-        "kernel": "double", "target": "gfx950", "signature": 384, "feasible": 288, "programs": 144, "complete": False,
-        "compiled": 3, "handed": 2,
+        "kernel": "double", "target": "gfx950", "signature": 384, "feasible": 288, "programs": 144, "at_most": True,
+        "complete": False, "compiled": 3, "handed": 2,
     }  # fmt: skip
 
 

@@ -157,8 +157,7 @@ class Validation:
     def _words(self, strata: Sequence[StratumCertificate]) -> list[str]:
         found = [stratum_words(item, self.confidence) for item in strata]
         valid, failing = strata[0], strata[1]
-        drawn = (valid.complete or valid.draws) and (failing.complete or failing.draws)
-        if valid.size is not None and failing.size and not failing.complete and drawn:
+        if valid.size is not None and failing.size and not failing.complete and valid.telling and failing.telling:
             missed = failing.error_bound * failing.size
             if missed > valid.size:
                 found.append(
@@ -193,10 +192,13 @@ def stratum_words(item: StratumCertificate, confidence: float) -> str:
     if item.draws == 0:
         return f"{item.name}{size}: nothing was drawn, so nothing is claimed."
     known = item.draws - item.fresh
+    before = f" ({known} of them known before)" if known else ""
+    if not item.telling:
+        right = "uniform draw was right" if item.draws == 1 else "uniform draws in a row were right"
+        return f"{item.name}{size}: {item.draws} {right}{before}: too few to say anything."
     return (
-        f"{item.name}{size}: {item.draws} uniform draws in a row were right"
-        f"{f' ({known} of them known before)' if known else ''}, so with {confidence:.0%} confidence at most "
-        f"{item.error_bound:.1%} of them are mistaken."
+        f"{item.name}{size}: {item.draws} uniform draws in a row were right{before}, so with {confidence:.0%} "
+        f"confidence at most {item.error_bound:.1%} of them are mistaken."
     )
 
 

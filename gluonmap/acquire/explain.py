@@ -18,9 +18,9 @@ from gluonmap.acquire.result import Asked, Learned
 from gluonmap.acquire.space import Rows
 from gluonmap.acquire.universe import elimination
 from gluonmap.joint import Constraint, Standing, Unstable
-from gluonmap.model import LiteralRule, Value
+from gluonmap.model import Config, LiteralRule, Value
 from gluonmap.reduce import TooEntangled
-from gluonmap.relation import scope_of, words
+from gluonmap.relation import as_power_of_two, folded, holds, scope_of, term_words, with_values, words
 from gluonmap.terms import Relation, Written
 
 REFERENCE_ROWS = 6_000
@@ -32,13 +32,13 @@ EQUALLY_NATURAL_BITS = 4.0
 
 def finish(learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRule]) -> Learned:
     """Return the result of a run."""
-    space, evidence = learner.space, learner.evidence
-    constraints = tuple(_constraints(learner, given, read))
+    space, evidence, formula = learner.space, learner.evidence, learner.model.formula
+    pinned = _pinned(learner, given)
+    constraints = tuple(_constraints(learner, given, read, pinned))
     sameness = Sameness(evidence, learner.model, learner.universe)
     coverage = tuple(count_coverage(space, evidence.rows[evidence.labels == PASSED], _feasible_rows(learner)))
     size, feasible = learner.universe.size, _feasible_count(learner)
     before = learner.before_validation
-    formula = learner.model.formula
     unknown = [i for i, answer in enumerate(evidence.answers) if not answer.known]
     return Learned(
         domains=_domains(learner),
@@ -57,7 +57,7 @@ def finish(learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRu
         size=size,
         feasible=feasible,
         enumerated=learner.enumerated,
-        formula="" if formula is None else formula.words(),
+        formula="" if formula is None else term_words(with_values(formula.term, pinned)),
         notes=tuple(statements.notes(learner, size, feasible)),
     )
 
@@ -91,7 +91,23 @@ def _feasible_count(learner: Learner) -> int | None:
 # ---- constraints ---------------------------------------------------------------------------------------------------
 
 
-def _constraints(learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRule]) -> list[Constraint]:
+def _pinned(learner: Learner, given: Sequence[Relation]) -> Config:
+    """The knobs of which constraints that read nothing else leave one value."""
+    if not (learner.evidence.labels == PASSED).any():  # nothing bounds its atoms from below: some have no words
+        return {}
+    single = [r for r in (*given, *(atom.relation() for atom in learner.model.atoms())) if len(scope_of(r)) == 1]
+    found: Config = {}
+    for name, domain in _domains(learner).items():
+        mine = [relation for relation in single if scope_of(relation) == {name}]
+        left = [value for value in domain if all(holds(relation, {name: value}) for relation in mine)]
+        if len(left) == 1:
+            found[name] = left[0]
+    return found
+
+
+def _constraints(
+    learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRule], pinned: Config
+) -> list[Constraint]:
     found = [_given(relation) for relation in given]
     if not (learner.evidence.labels == PASSED).any():
         return [*found, Constraint(Written("False"), "no configuration is known to pass", (), Standing.LEARNED)]
@@ -104,7 +120,7 @@ def _constraints(learner: Learner, given: Sequence[Relation], read: Sequence[Lit
             continue
         named.add(atom.parts)
         others = [other for _, other in every if other.parts != atom.parts]
-        found.append(_learned(learner, reason, atom, others, reference, texts))
+        found.append(_learned(learner, reason, atom, others, reference, texts, pinned))
     for rule in learner.model.read:
         if rule.atom.parts not in named:
             relation = rule.atom.relation()
@@ -130,18 +146,24 @@ def _learned(
     others: Sequence[Atom],
     reference: Rows,
     texts: dict[str, LiteralRule],
+    pinned: Config,
 ) -> Constraint:
     evidence = learner.evidence
     allowed = reference[~any_fails(others, reference)]
-    shortest, equal = _equal_atoms(learner, reason, atom, allowed)
+    shortest, *equal = _equal_atoms(learner, reason, atom, allowed)
     relation = shortest.relation()
     failed = evidence.positives(reason)
     violating = int(shortest.fails(evidence.rows[failed]).sum())
     example = _example(learner, reason, shortest)
     source = texts.get(relation.text) if isinstance(relation, Written) else None
+    domains = _domains(learner)
+    named = as_power_of_two(relation, example.reason, domains)
+    said = [named] if named else []
+    said += [words(folded(each.relation(), pinned)) for each in (shortest, *equal)]
+    said = list(dict.fromkeys(said))
     return Constraint(
         relation=relation,
-        words=words(relation),
+        words=said[0],
         scope=tuple(sorted(scope_of(relation))),
         standing=_standing(source, shortest, allowed),
         reason=example.reason.strip().splitlines()[0] if example.reason.strip() else "",
@@ -150,7 +172,7 @@ def _learned(
         outcome=str(example.outcome),
         failed=violating,
         passed=len(evidence.negatives(reason)),
-        alternatives=tuple(equal),
+        alternatives=tuple(said[1 : 1 + MOST_ALTERNATIVES]),
     )
 
 
@@ -168,10 +190,10 @@ def _example(learner: Learner, reason: int, atom: Atom) -> Answer:
     return evidence.answers[int((explained if len(explained) else places)[0])]
 
 
-def _equal_atoms(learner: Learner, reason: int, atom: Atom, allowed: Rows) -> tuple[Atom, list[str]]:
-    """The shortest atom that says the same wherever the other constraints allow, and some that do so as well."""
+def _equal_atoms(learner: Learner, reason: int, atom: Atom, allowed: Rows) -> list[Atom]:
+    """The shortest atom that says the same wherever the other constraints allow, then others that do so as well."""
     if atom.parts and isinstance(atom.relation(), Written):
-        return atom, []
+        return [atom]
     problem = learner.model.problem(reason)
     same = atom.fails(allowed)
     found = [atom]
@@ -180,9 +202,7 @@ def _equal_atoms(learner: Learner, reason: int, atom: Atom, allowed: Rows) -> tu
         if other.parts != atom.parts and np.array_equal(other.fails(allowed), same):
             found.append(other)
     found.sort(key=lambda other: other.bits)
-    close = [other for other in found if other.bits <= found[0].bits + EQUALLY_NATURAL_BITS]
-    said = list(dict.fromkeys(words(other.relation()) for other in close))
-    return found[0], said[1 : 1 + MOST_ALTERNATIVES]
+    return [other for other in found if other.bits <= found[0].bits + EQUALLY_NATURAL_BITS]
 
 
 def _reference(learner: Learner) -> Rows:

@@ -20,7 +20,7 @@ from gluonmap.acquire.plan import Row
 from gluonmap.acquire.region import Model
 from gluonmap.acquire.space import Mask, Rows
 from gluonmap.acquire.universe import Universe
-from gluonmap.joint import Inertness, ValueClasses
+from gluonmap.joint import UNCOMPARED, Inertness, ValueClasses
 from gluonmap.relation import words
 
 LEAST_SUPPORT = 3
@@ -30,7 +30,7 @@ WANTED_WHERE_MIXED = 12
 AT_ONCE = 24
 """Configurations that are wanted before their answers are looked at."""
 
-NEVER, ALWAYS, SOMETIMES, UNCOMPARED = "", "always", "sometimes", "not compared everywhere"
+NEVER, ALWAYS, SOMETIMES = "", "always", "sometimes"
 """Conditions that are no relation."""
 
 Cell = tuple[int, int]

@@ -115,6 +115,7 @@ def _counted(read: SpaceMap, joint: Joint) -> dict[str, Any]:
         "signature": sizes.signature,
         "feasible": sizes.feasible,
         "programs": sizes.programs,
+        "at_most": joint.at_most,
         "complete": sizes.complete,
         "compiled": len(verified(read)),
         "handed": handed,
@@ -136,8 +137,10 @@ def _said(read: SpaceMap, joint: Joint, counted: dict[str, Any]) -> str:
     )
     told = "distinct, by the rules that say which values are equal"
     told = "distinct, all compiled and passed" if counted["complete"] else told
+    told = "at most, by the rules that say which values are equal" if joint.at_most else told
     rows.append(("programs", _number(programs), "no rule can tell them apart" if programs is None else told))
-    rows.append(("compiled", f"{counted['compiled']:,}", "distinct programs that passed"))
+    compiled = "distinct programs that passed" + (f"; {_rest(joint)}" if joint.at_most else "")
+    rows.append(("compiled", f"{counted['compiled']:,}", compiled))
     left = len(counted["dropped"])
     rows.append(("hand-off", f"{counted['handed']:,}", f"configurations; {left} dropped" if left else "configurations"))
     lines = [f"{read.kernel} on {read.target}", *(f"{name:<10}{number:>14}  {text}" for name, number, text in rows)]
@@ -145,6 +148,12 @@ def _said(read: SpaceMap, joint: Joint, counted: dict[str, Any]) -> str:
         moves = msgspec.json.encode(moves_of(read, item["config"])).decode()
         lines.append(f"  dropped {moves}: {item['reason']}")
     return "\n".join(lines) + "\n"
+
+
+def _rest(joint: Joint) -> str:
+    """What became of the programs that the rules leave apart and that are not among the compiled ones."""
+    rest = (joint.sizes.programs or 0) - len(joint.programs)
+    return f"the other {rest:,} were not compiled, or are the same code as one of these"
 
 
 def _number(count: int | None) -> str:

@@ -23,7 +23,8 @@ from gluonmap.terms import Relation
 FEW_ROWS = 100_000
 """Configurations that an example is looked for among; of more, as many are drawn as `DRAWN` says."""
 DRAWN = 4096
-SIZES = ("configurations of the signature", "feasible configurations", "distinct programs")
+PROGRAMS = "distinct programs"
+SIZES = ("configurations of the signature", "feasible configurations", PROGRAMS)
 """Counts that are the kernel's own, as far as both maps tell them."""
 EFFORTS = ("configurations asked", "programs compiled and passed", "configurations handed over")
 
@@ -45,6 +46,9 @@ class Count(msgspec.Struct, frozen=True):
     after: int | None
     effort: bool = False
     """It depends on how much was asked, too: no change of the kernel by itself."""
+    before_at_most: bool = False
+    """`before` is a bound: by rules, with not every program compiled."""
+    after_at_most: bool = False
 
 
 class Shared(msgspec.Struct, frozen=True):
@@ -186,9 +190,11 @@ def formula(bridge: Bridge) -> Formula | None:
 def counts(bridge: Bridge) -> Iterator[Count]:
     """Yield the numbers that both maps tell, the equal ones too."""
     before, after = (_numbers(judge) for judge in bridge.judges)
+    bounds = [space.joint is not None and space.joint.at_most for space in (bridge.before, bridge.after)]
     for name, one, other in zip((*SIZES, *EFFORTS), before, after, strict=True):
         if one is not None or other is not None:
-            yield Count(name, one, other, effort=name in EFFORTS or one is None or other is None)
+            bound = bounds if name == PROGRAMS else (False, False)
+            yield Count(name, one, other, name in EFFORTS or one is None or other is None, *bound)
 
 
 def _numbers(judge: Judge) -> tuple[int | None, ...]:

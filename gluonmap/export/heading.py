@@ -32,6 +32,7 @@ def sizes(space: SpaceMap) -> str:
     known = space.joint.sizes
     feasible = "not counted" if known.feasible is None else f"{known.feasible:,} feasible"
     programs = "programs not counted" if known.programs is None else f"{known.programs:,} distinct programs"
+    programs = f"at most {programs}" if space.joint.at_most else programs
     return f"{known.signature:,} configurations, {feasible}, {programs}"
 
 

@@ -10,9 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from gluonmap import tuples
 from gluonmap.explain import Explanation, FailingPart, Matter, Neighbour
 from gluonmap.joint import Constraint, Standing
-from gluonmap.judge import Basis, Feasibility, Judgement, moves_of
+from gluonmap.judge import Basis, Feasibility, Judgement, moves_of, same
 from gluonmap.model import Config
 from gluonmap.report import words
 from gluonmap.screen import quoted
@@ -60,7 +61,7 @@ def _print(space: SpaceMap, map_name: str, told: Explanation, console: Console) 
         figures = words.figures(space.target, judgement.resources)
         _say(program + ", ".join(f"{f.head} {f.text}" for f in figures), console)
     if judgement.broken:
-        _constraints(space, judgement, console)
+        _constraints(space, judgement, told.config, console)
     if told.part is not None:
         _part(told.part, console)
     if told.nearest:
@@ -113,7 +114,11 @@ def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> 
 def _bound(space: SpaceMap, what: str) -> str:
     """How many such predictions are mistaken at most, where the map's certificate tells."""
     certificate = space.joint.certificate if space.joint else None
-    found = [s for s in certificate.strata if s.name == f"predicted to {what}" and s.draws] if certificate else []
+    found = (
+        [s for s in certificate.strata if s.name == f"predicted to {what}" and s.draws and s.telling]
+        if certificate
+        else []
+    )
     if not certificate or not found:
         return ""
     return (
@@ -126,30 +131,33 @@ def _all(count: int) -> str:
     return "all constraints" if count > 2 else "the constraint" if count == 1 else f"{count or 'no'} constraints"
 
 
-def _constraints(space: SpaceMap, judgement: Judgement, console: Console) -> None:
+def _constraints(space: SpaceMap, judgement: Judgement, config: Config, console: Console) -> None:
     certain = judgement.basis in (Basis.COMPILED, Basis.PREDICTED) and not judgement.contradicts
     _head("Forbidden by" if certain else "Constraints that it violates", console)
     for item in judgement.telling[:MOST_CONSTRAINTS]:
         _say(f"- {item.words}", console, "bold", indent=1)
-        for detail in _evidence(space, item):
+        for detail in _evidence(space, item, config):
             _say(detail, console, indent=5)
     if len(judgement.telling) > MOST_CONSTRAINTS:
         _say(f"and {len(judgement.telling) - MOST_CONSTRAINTS} more", console, indent=3)
 
 
-def _evidence(space: SpaceMap, item: Constraint) -> list[str]:
-    place = f", {item.line}" if item.line else ""
-    counts = f": {item.failed} failed, {item.passed} passed" if item.failed or item.passed else ""
+def _evidence(space: SpaceMap, item: Constraint, config: Config) -> list[str]:
+    assert space.joint  # it is one of its constraints
+    demand, seen = words.demand(space, item), tuples.seen(space.joint, item, config)
+    place = f": {demand}" if demand else f", {item.line}" if item.line else ""
+    counts = f"{item.failed} failed, {item.passed} passed" if item.failed or item.passed else ""
     doubt = "" if item.confirmed or item.standing is Standing.GIVEN else "; no failure has confirmed it"
-    why = " ".join(part for part in (item.outcome, item.stage and f"({item.stage})", item.reason) if part)
-    found = [_STANDING[item.standing] + place + counts + doubt, words.cut(words.first_line(why))]
-    if item.failing_example:
-        example = f"seen: {_moved(moves_of(space, {**space.baseline, **item.failing_example}))} failed"
-        if item.passing_example:
-            other = {n: v for n, v in item.passing_example.items() if item.failing_example.get(n, v) is not v}
-            other = {n: v for n, v in other.items() if repr(item.failing_example.get(n)) != repr(v)}
-            example += f", and passed with {words.settings(other)}" if other else ""
-        found.append(example)
+    why = " ".join(part for part in (seen.outcome, seen.stage and f"({seen.stage})", seen.reason) if part)
+    why = words.cut(words.first_line(why))
+    if why and seen.line and (demand or seen.line != item.line):
+        why = f"{why.rstrip(':')} at {seen.line}"
+    rests = (f": {counts}" if counts and not demand else "") + doubt
+    found = [_STANDING[item.standing] + place + rests, counts if demand else "", why]
+    if seen.failing:
+        example = f"seen: {_moved(moves_of(space, {**space.baseline, **seen.failing}))} failed"
+        other = {n: v for n, v in seen.passing.items() if n in seen.failing and not same(v, seen.failing[n])}
+        found.append(example + (f", and passed with {words.settings(other)}" if other else ""))
     return [line for line in found if line]
 
 
@@ -176,9 +184,6 @@ def _nearest(space: SpaceMap, map_name: str, nearest: Sequence[Neighbour], conso
         line.append(f"   ({known})", "green" if item.judgement.basis is Basis.COMPILED else "dim")
         console.print(line)
         _command(repeat_command(space, map_name, item.config), console)
-        if moves := moves_of(space, item.config):
-            sets = "".join(f" --set {quoted(name, value)}" for name, value in moves.items())
-            _command(f"gluonmap probe {shlex.quote(space.file)}{sets}", console)
 
 
 def _matters(told: Explanation, console: Console) -> None:

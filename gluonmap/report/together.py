@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gluonmap import targets
+from gluonmap import targets, tuples
 from gluonmap.joint import Constraint, Joint, told
 from gluonmap.model import Config, Effect, Outcome, Value
 from gluonmap.relation import holds
@@ -44,7 +44,7 @@ def sizes(joint: Joint) -> str:
     counted = words.plural(size.programs, "distinct program")
     if size.complete:
         return f"{text} → {counted}; every feasible configuration was compiled."
-    if len(joint.programs) >= size.programs:
+    if not joint.at_most:
         return f"{text} → {counted} by the rules below, each compiled."
     asked = sum(program.same for program in joint.programs)
     return f"{text} → at most {counted} by the rules below; of {asked:,} compiled ones {len(joint.programs):,} differ."
@@ -54,7 +54,7 @@ def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
     """Headings and what stands below them; what has nothing to say is left out."""
     for heading, lines in (
         ("", notes(joint)),
-        ("A configuration is feasible where", constraints(joint)),
+        ("A configuration is feasible where", constraints(space, joint)),
         ("Free together", freed(space)),
         ("When a knob matters", conditions(space)),
         ("Bytes of shared memory", formula(space)),
@@ -65,10 +65,10 @@ def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
             yield heading, lines
 
 
-def constraints(joint: Joint) -> list[Line]:
+def constraints(space: SpaceMap, joint: Joint) -> list[Line]:
     """The constraints; demands of the source that add nothing to the others are told in one line."""
     shown = [joint.constraints[n] for n in told(joint).shown]
-    return [Line(words.visible(item.words), tuple(_behind(item))) for item in shown] + beside(joint)
+    return [Line(words.visible(item.words), tuple(_behind(space, joint, item))) for item in shown] + beside(joint)
 
 
 def beside(joint: Joint) -> list[Line]:
@@ -81,28 +81,34 @@ def beside(joint: Joint) -> list[Line]:
         text = f"{len(many)} combinations that failed once each, which no rule explains: there are likely more of them"
         found.append(Line(text, tuple(words.visible(item.words) for item in many[:MOST_EXAMPLES])))
     if implied:
-        texts = {f"{item.words}{_at(item)}" for item in implied if item.words not in said} or {
-            f"{item.reason}{_at(item)}" for item in implied
+        texts = {f"{item.words}{_at(item.line)}" for item in implied if item.words not in said} or {
+            f"{item.reason}{_at(item.line)}" for item in implied
         }
         found.append(Line("what else the source demands follows from these", (", ".join(sorted(texts)),)))
     if untried:
-        texts = {f"{item.words}{_at(item)}" for item in untried}
+        texts = {f"{item.words}{_at(item.line)}" for item in untried}
         found.append(Line("demanded by the source, and broken by no configuration here", (", ".join(sorted(texts)),)))
     return found
 
 
-def _behind(item: Constraint) -> Iterator[str]:
-    facts = f"{item.standing}{_at(item)}"
-    if item.failed or item.passed:
-        facts += f": {item.failed:,} failed, {item.passed:,} got past it"
-    yield facts
-    if why := " ".join(part for part in (item.outcome, item.stage and f"({item.stage})", item.reason) if part):
-        yield words.cut(why)
-    if item.failing_example and item.passing_example:
-        one, other = item.failing_example, item.passing_example
+def _behind(space: SpaceMap, joint: Joint, item: Constraint) -> Iterator[str]:
+    demand, seen = words.demand(space, item), tuples.seen(joint, item)
+    counts = f"{item.failed:,} failed, {item.passed:,} got past it" if item.failed or item.passed else ""
+    if demand:
+        yield f"{item.standing}: {demand}"
+        yield from filter(None, [counts])
+    else:
+        yield f"{item.standing}{_at(item.line)}" + (f": {counts}" if counts else "")
+    if why := " ".join(part for part in (seen.outcome, seen.stage and f"({seen.stage})", seen.reason) if part):
+        elsewhere = demand or seen.line != item.line
+        yield words.cut(why).rstrip(":") + _at(seen.line) if elsewhere else words.cut(why)
+    if seen.failing and seen.passing:
+        one, other = seen.failing, seen.passing
         moved = [name for name in one if one[name] != other[name] or type(one[name]) is not type(other[name])]
         if len(moved) <= MOST_MOVED:
-            yield f"for example {_at_values(one, moved)} fails where {_at_values(other, moved)} passes"
+            beside = [name for name in one if name in item.scope and name not in moved]
+            where = f", beside {_at_values(one, beside)}" if beside else ""
+            yield f"for example {_at_values(one, moved)} fails where {_at_values(other, moved)} passes{where}"
     if item.alternatives:
         yield f"cannot be told apart here from: {'; '.join(item.alternatives[:3])}"
 
@@ -111,8 +117,8 @@ def _at_values(config: Config, names: list[str]) -> str:
     return ", ".join(f"{name} = {words.label(config[name])}" for name in names)
 
 
-def _at(item: Constraint) -> str:
-    return f" ({_line_words(item.line)})" if item.line else ""
+def _at(line: str) -> str:
+    return f" ({_line_words(line)})" if line else ""
 
 
 def _line_words(line: str) -> str:

@@ -5,12 +5,16 @@ Everything that comes from a compiler or a kernel file goes through `visible` be
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from gluonmap.joint import Constraint, Inertness, Standing
 from gluonmap.model import Effect, KnobClass, Outcome, Resources, Value
+from gluonmap.relation import holds
 from gluonmap.space import KnobMap, SpaceMap, ValueMap
+from gluonmap.terms import Written
 
 MESSAGE_LIMIT = 200
 """Characters of a message that a table shows."""
@@ -220,6 +224,26 @@ def legend(space: SpaceMap) -> list[tuple[str, str]]:
     return [(mark.glyph, mark.word) for mark in marks] + equal
 
 
+def demand(space: SpaceMap, item: Constraint) -> str:
+    """Return the demand of the source that a constraint is, with its lines, where something has failed by it.
+
+    "": there is none, or the map does not tell which it is.
+    """
+    if item.standing is not Standing.READ or not item.confirmed or not isinstance(item.relation, Written):
+        return ""
+    text = item.relation.text
+    for spelled in (text, text.replace(" == ", " = ")):
+        pattern = rf"(?<![\w.]){re.escape(spelled)}(?![\w.])"
+        if found := next((literal for literal in space.literals if re.search(pattern, literal)), ""):
+            return found
+    if len(item.scope) != 1 or item.scope[0] not in space.knobs:
+        return ""
+    (name,) = item.scope
+    forbidden = [v.because for v in space.knobs[name].values if not holds(item.relation, {name: v.value})]
+    common = [text for text in forbidden[0] if all(text in each for each in forbidden)] if forbidden else []
+    return common[0] if len(common) == 1 else ""
+
+
 # --- the sentence ----------------------------------------------------------------------------------------------------
 
 
@@ -246,10 +270,13 @@ def _clauses(space: SpaceMap) -> list[str]:
     clauses += _bounded(space, names[KnobClass.BOUNDED])
     inert = names[KnobClass.INERT]
     conditional = {name: when for name in inert if (when := matters_if(space, name))}
+    compared = {name: item.same for name in inert if (item := _together(space, name)) and item.uncompared}
     for when in dict.fromkeys(conditional.values()):
         found = [name for name in inert if conditional.get(name) == when]
         clauses.append(f"{listed(found)} {'matters' if len(found) == 1 else 'matter'} {when}")
-    if idle := [name for name in inert if name not in conditional]:
+    if compared:
+        clauses.append(f"{listed(list(compared))} changed nothing where compared ({_pairs(list(compared.values()))})")
+    if idle := [name for name in inert if name not in conditional and name not in compared]:
         alone = " alone" if space.joint is None and len(space.knobs) > 1 else ""
         clauses.append(f"{listed(idle)} {'changes' if len(idle) == 1 else 'change'} nothing{alone}")
     if unknown := names[KnobClass.UNKNOWN]:
@@ -259,10 +286,22 @@ def _clauses(space: SpaceMap) -> list[str]:
 
 def matters_if(space: SpaceMap, name: str) -> str:
     """Return when a knob that changes nothing by itself matters all the same: "only if USE_LDS = 1"; "": never."""
-    found = next((item for item in space.joint.inertness if item.knob == name), None) if space.joint else None
-    if found is None or found.condition == "":
+    found = _together(space, name)
+    if found is None or found.condition == "" or found.uncompared:
         return ""
     return f"only if {found.condition}" if found.relation is not None else "beside other values"
+
+
+def _together(space: SpaceMap, name: str) -> Inertness | None:
+    """What was learned of a knob beside other values."""
+    return next((item for item in space.joint.inertness if item.knob == name), None) if space.joint else None
+
+
+def _pairs(counts: Sequence[int]) -> str:
+    """Return "6 pairs", "6 pairs each" or "1 to 6 pairs each"."""
+    least, most = min(counts), max(counts)
+    each = " each" if len(counts) > 1 else ""
+    return (plural(most, "pair") if least == most else f"{least:,} to {plural(most, 'pair')}") + each
 
 
 def _be(names: Sequence[str]) -> str:
@@ -274,7 +313,8 @@ def _how_many_matter(space: SpaceMap) -> str:
     live = sum(
         matters(k) or (k.knob_class is KnobClass.INERT and bool(matters_if(space, n))) for n, k in space.knobs.items()
     )
-    doubt = not live and any(unsettled(knob) for knob in space.knobs.values())
+    uncompared = any(item.uncompared for name in space.knobs if (item := _together(space, name)))
+    doubt = not live and (uncompared or any(unsettled(knob) for knob in space.knobs.values()))
     if total == 1:
         text = "The only knob " + ("matters" if live else "is not known to matter" if doubt else "does not matter")
     elif live == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gluonmap import joint
 from gluonmap.differing import Difference
 from gluonmap.differing.knobs import KnobChange, KnobState, ValueChange
 from gluonmap.model import KnobClass, Value
@@ -83,6 +84,8 @@ def _matters(state: KnobState) -> str:
             return "it matters"
         case "sometimes":
             return "it matters sometimes"
+        case joint.UNCOMPARED:
+            return "it changed nothing where it was compared"
         case _:
             return words.visible(f"it matters only if {state.condition}")
 

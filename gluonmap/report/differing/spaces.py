@@ -16,7 +16,12 @@ from gluonmap.report.together import Line
 def counts(found: Difference) -> Iterator[tuple[str, ...]]:
     """Yield rows: the numbers that both maps tell."""
     for count in found.counts:
-        yield count.name, *("-" if n is None else f"{n:,}" for n in (count.before, count.after))
+        yield count.name, number(count.before, count.before_at_most), number(count.after, count.after_at_most)
+
+
+def number(value: int | None, at_most: bool) -> str:
+    """Return "160", "at most 160", or "-"."""
+    return "-" if value is None else f"at most {value:,}" if at_most else f"{value:,}"
 
 
 def sizes(found: Difference) -> Iterator[Line]:

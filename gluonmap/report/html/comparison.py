@@ -130,13 +130,18 @@ def bars(found: Difference) -> list[tuple[str, funnel.Bar, funnel.Bar]]:
     sizes = _sizes(found)
     most = max((n for count in sizes for n in (count.before, count.after) if n is not None), default=1)
     return [
-        (NAMES[count.name], _bar(count.before, of.before, most), _bar(count.after, of.after, most))
+        (
+            NAMES[count.name],
+            _bar(count.before, of.before, most, count.before_at_most),
+            _bar(count.after, of.after, most, count.after_at_most),
+        )
         for count, of in zip(sizes, [Count("", None, None), *sizes], strict=False)
     ]
 
 
-def _bar(number: int | None, of: int | None, most: int) -> funnel.Bar:
+def _bar(number: int | None, of: int | None, most: int, at_most: bool) -> funnel.Bar:
     share = "" if number is None or not of else funnel.share(number, of)
+    share = f"at most, {share}" if at_most and share else share
     return funnel.Bar("", "" if number is None else f"{number:,}", share, funnel.length(number, most))
 
 

@@ -43,7 +43,7 @@ def counts(space: SpaceMap) -> list[tuple[str, int | None, str]]:
     found.append(("feasible", size.feasible, f"{share(size.feasible, size.signature)} of the signature; {note}"))
     if size.programs is None:
         return [*found, _compiled(joint)]
-    if size.complete or len(joint.programs) >= size.programs:
+    if not joint.at_most:
         how = "counted, every feasible configuration being compiled" if size.complete else "each compiled"
         return [*found, ("programs", size.programs, f"{share(size.programs, size.feasible)} of the feasible; {how}")]
     return [*found, ("programs", size.programs, "at most, by the rules of sameness"), _compiled(joint)]

@@ -42,7 +42,10 @@ class Relation:
     words: str
     standing: str
     standing_words: str
+    demand: str
+    """What the source demands, with its lines, where it is read from there."""
     line: str
+    """Where the example fails."""
     glyph: str
     tone: str
     outcome: str
@@ -65,20 +68,22 @@ def relations(space: SpaceMap, joint: Joint) -> list[Relation]:
 
 def _relation(space: SpaceMap, joint: Joint, number: int) -> Relation:
     item = joint.constraints[number]
-    outcome = words.outcome_of(item.outcome)
+    seen = tuples.seen(joint, item)
+    outcome = words.outcome_of(seen.outcome)
     mark = words.OUTCOME_MARKS[outcome] if outcome is not None else words.Mark("", "", "unknown")
     sides = tuples.sides(joint, item)
-    failing, passing, beside = _examples(space, item)
+    failing, passing, beside = _examples(space, item, seen)
     return Relation(
         id=f"c{number + 1}",
         words=item.words,
         standing=str(item.standing),
         standing_words=STANDINGS[item.standing],
-        line=item.line,
+        demand=words.demand(space, item),
+        line=seen.line,
         glyph=mark.glyph,
         tone=TONES[mark.word],
-        outcome=" ".join(part for part in (item.outcome, item.stage and f"in {item.stage}") if part),
-        reason=item.reason,
+        outcome=" ".join(part for part in (seen.outcome, seen.stage and f"in {seen.stage}") if part),
+        reason=seen.reason,
         failed=item.failed,
         passed=item.passed,
         sides=sides,
@@ -103,24 +108,26 @@ def _proof(joint: Joint, item: Constraint, sides: tuples.Sides | None) -> str:
 
 def _bound(certificate: Certificate) -> str:
     """How wrong all constraints together can be."""
-    strata = {s.name: s for s in certificate.strata if s.draws or s.complete}
+    strata = {s.name: s for s in certificate.strata if s.telling}
     found = [
         f"{'none' if stratum.complete else f'at most {stratum.error_bound:.1%}'} of the predicted {plural}"
         for name, plural in (("predicted to pass", "passes"), ("predicted to fail", "failures"))
         if (stratum := strata.get(name)) is not None
     ]
     if not found:
-        return "no draw was made to test it"
+        drawn = any(stratum.draws for stratum in certificate.strata)
+        return "too few draws were made to say how sure it is" if drawn else "no draw was made to test it"
     return f"at {certificate.confidence:.0%} confidence {' and '.join(found)} are mistaken"
 
 
-def _examples(space: SpaceMap, item: Constraint) -> tuple[Example | None, Example | None, str]:
-    one, other = item.failing_example, item.passing_example
+def _examples(space: SpaceMap, item: Constraint, seen: tuples.Seen) -> tuple[Example | None, Example | None, str]:
+    one, other = seen.failing, seen.passing
     if not one or not other:
         return None, None, ""
     names = [name for name in one if name in space.baseline]
     apart = [name for name in names if repr(one[name]) != repr(other.get(name))]
-    common = {n: one[n] for n in names if n not in apart and repr(one[n]) != repr(space.baseline[n])}
+    told = {n for n in names if n in item.scope or repr(one[n]) != repr(space.baseline[n])}
+    common = {n: one[n] for n in names if n in told and n not in apart}
     return _example(space, one, apart), _example(space, other, apart), words.settings(common)
 
 

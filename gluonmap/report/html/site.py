@@ -134,7 +134,6 @@ def _entry(href: str, space: SpaceMap) -> Entry:
     mark = words.baseline_mark(space)
     counted = tuple((str(each), count) for each, count in words.counts(space).items() if count)
     failed = space.outcome != Outcome.PASS
-    sizes = " → ".join(bar.number for bar in funnel.bars(space)[:3] if bar.number)
     notes = []
     if space.stable is False:
         notes.append("unstable code")
@@ -142,5 +141,17 @@ def _entry(href: str, space: SpaceMap) -> Entry:
         notes.append("one knob at a time")
     if space.unanswered:
         notes.append(f"{space.unanswered:,} not asked")
-    text = f"the baseline {words.failed_phrase(space)}" if failed else sizes
+    text = f"the baseline {words.failed_phrase(space)}" if failed else _left(space)
     return Entry(href, mark, cells.TONES[mark.word], words.sentence(space), counted, text, failed, tuple(notes))
+
+
+def _left(space: SpaceMap) -> str:
+    """Return "216,000 configurations → 14,400 feasible → at most 160 programs", as far as it was counted."""
+    counted = {name: number for name, number, _ in funnel.counts(space)}
+    found = [words.plural(counted["signature"] or 0, "configuration")]
+    if (feasible := counted.get("feasible")) is not None:
+        found.append(f"{feasible:,} feasible")
+    if (programs := counted.get("programs")) is not None:
+        at_most = "at most " if space.joint and space.joint.at_most else ""
+        found.append(at_most + words.plural(programs, "program"))
+    return " → ".join(found)
