@@ -169,6 +169,10 @@ class Campaign:
                 self.listen(Event("note", f"{name} is left out: {excluded[name]}"))
         return [targets.find(name) for name in wanted if name not in excluded]
 
+    def declared_targets(self) -> tuple[str, ...]:
+        """The targets of the probe file's TARGETS; none: it names none, or there is no such file."""
+        return tuple(targets.find(name).name for name in self._probe("").targets)
+
     def _any_inspection(self, probe: probefile.ProbeFile) -> Inspection:
         """What the kernel's file holds, from the journal of any target that is up to date, else from a child."""
         for target in targets.TARGETS:

@@ -26,7 +26,7 @@ from mapped import (
 )
 from msgspec.structs import replace
 
-from gluonmap import codec, installation
+from gluonmap import auditor, codec, installation
 from gluonmap.audit import entries, rules, shipped
 from gluonmap.audit.entries import Bound as BoundEntry
 from gluonmap.audit.entries import Names
@@ -34,10 +34,13 @@ from gluonmap.audit.findings import Kind
 from gluonmap.audit.mentions import mentions
 from gluonmap.audit.rules import Ground, Rule
 from gluonmap.audit.shipped import Entry, Form, Source, target_of
+from gluonmap.auditor import Wanted
+from gluonmap.campaign import Campaign, Settings
 from gluonmap.cli import cli
 from gluonmap.describe import Description, Wishes, describe
 from gluonmap.errors import UsageError
 from gluonmap.export import kernel_tuner
+from gluonmap.isolate import Isolation
 from gluonmap.joint import Inertness, Standing, ValueClasses
 from gluonmap.judge import Judge
 from gluonmap.model import Config, KnobClass, Value
@@ -45,7 +48,7 @@ from gluonmap.probefile import ProbeFile
 from gluonmap.programs import reduced_space_of
 from gluonmap.relation import holds
 from gluonmap.space import SpaceMap
-from gluonmap.targets import find
+from gluonmap.targets import TARGETS, Target, find
 from gluonmap.terms import Bound, Member, Op, Written
 
 # ---- reading --------------------------------------------------------------------------------------------------------
@@ -702,3 +705,38 @@ def test_nothing_to_audit_is_a_usage_error(project: Project) -> None:
     project.write("kernels/pair.py", PAIR)
     run = project.run("check", "kernels/pair.py", "-t", "gfx950")
     assert (run.code, "has no @triton.autotune list" in run.stderr) == (2, True)
+
+
+# ---- on which targets -----------------------------------------------------------------------------------------------
+
+
+class Anywhere(Campaign):
+    """A campaign of a kernel that any target will do for, on a machine without a GPU."""
+
+    def default_targets(self) -> list[Target]:
+        return list(TARGETS)
+
+
+def audited_on(folder: Path, notes: list[str]) -> list[str]:
+    """The targets of an audit of a file that names none, and what is said about them."""
+    chosen = Settings(folder / "kernels" / "pair.py", folder)
+    campaign = Anywhere(chosen, Isolation(jobs=1), lambda event: notes.append(event.text))
+    return auditor._targets(campaign, Wanted(sources=(Source("c.json", Form.JSON),)))
+
+
+def test_a_file_that_names_no_target_is_audited_where_the_project_ships(tmp_path: Path) -> None:
+    notes: list[str] = []
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "pair.py").write_text(PAIR)
+    every = ["gfx942", "gfx950", "gfx1250", "sm_90", "sm_100"]
+    assert audited_on(tmp_path, notes) == every
+    assert notes == [f"no target named: auditing all 5 targets, {', '.join(every)} (--target)"]
+    space = pair_map(PAIR_RULE, "3.9.0")
+    for name in ("gfx950", "gfx942"):
+        codec.write(tmp_path / f"reports/pair.{name}.json", codec.dumps(replace(space, target=name)))
+    codec.write(tmp_path / "reports/other.sm_90.json", codec.dumps(replace(space, target="sm_90")))
+    assert audited_on(tmp_path, notes) == ["gfx942", "gfx950"]
+    (tmp_path / "probes").mkdir()
+    (tmp_path / "probes" / "pair.py").write_text("TARGETS = {'gfx950': {}}\n")
+    assert audited_on(tmp_path, notes) == ["gfx950"]
+    assert len(notes) == 1
