@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from gluonmap import dtypes, expression, source
+from gluonmap import contiguity, dtypes, expression, source
 from gluonmap.dtypes import DESCRIPTOR
 from gluonmap.errors import NeedsHelp, UnknownKnob, UsageError
 from gluonmap.model import Candidate, Config, Inspection, KnobKind, Parameter, Ragged, Stage, Trial, Value
@@ -458,15 +458,19 @@ class _Describer:
         return value
 
     def _warn_of_strides(self, args: Mapping[str, Value], inferred: Sequence[str]) -> None:
-        """Say it first where no stride is 1: then no access is known to be contiguous, and much less is compiled in."""
+        """Say it first where no stride is 1 and one could be: then much less is compiled in."""
         strides = [n for n in args if "stride" in n.lower()]
-        if any(n in inferred for n in strides) and not any(args[n] == 1 for n in strides):
-            guessed = [n for n in strides if n in inferred]
-            self.notes.insert(
-                0,
-                "no stride is known to be 1, so no access is known to be contiguous and this may be another program "
-                f"than the one you launch: give those that are, such as --arg {guessed[-1]}=1",
-            )
+        functions = self.inspection.functions
+        guessed = [n for n in contiguity.open_strides(functions, strides) if n in inferred]
+        if not guessed or any(args[n] == 1 for n in strides):
+            return
+        likely = [n for n in contiguity.likely_units(functions, strides) if n in inferred]
+        how = f": --arg {likely[0]}=1, for one" if likely else " (--arg NAME=1)"
+        self.notes.insert(
+            0,
+            "no stride is known to be 1. If one is 1 where you launch the kernel, give it, or this is another program "
+            f"than the one you launch{how}",
+        )
 
 
 def infer_domain(name: str, value: Value) -> tuple[Value, ...] | None:
