@@ -594,8 +594,13 @@ class Campaign:
             advice = ""
             if reason.kind == "ModuleNotFoundError":
                 module = reason.text.split("'")[1].partition(".")[0] if "'" in reason.text else "PACKAGE"
-                advice = f"\n  Install it here, or stand in for it: --stub {module}"
-            elif (package := self._package()) and reason.kind != "SyntaxError":
+                given = module in self.settings.stubs
+                advice = "\n  Install it here" + ("." if given else f", or stand in for it: --stub {module}")
+            elif (
+                (package := self._package())
+                and package not in self.settings.stubs
+                and reason.kind not in ("SyntaxError", "StandInUsed")
+            ):
                 advice = f"\n  If the __init__ of {package} cannot run here, leave it out: --stub {package}"
             return UsageError(
                 f"{file} cannot be imported: {reason.kind}: {diagnostics.tidy(reason.text)}{place}{advice}"
