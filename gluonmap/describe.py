@@ -136,11 +136,27 @@ class Description:
                     f"the derived values {', '.join(sorted(waiting))} depend on each other; break the circle."
                 )
             for name in ready:
-                value = expression.evaluate(waiting.pop(name), names)
+                value = self._computed(waiting.pop(name), names)
                 if isinstance(value, tuple):
                     raise UsageError(f"the derived value {name} is a tuple {value!r}; a number or text was expected.")
                 names[name] = _spelled(value)
         return names
+
+    def _computed(self, text: str, names: Mapping[str, Value]) -> expression.Result:
+        """What host code computes.
+
+        Raises:
+            UsageError: it has no value; for a name that is not known, with the flag that gives it.
+        """
+        try:
+            return expression.evaluate(text, names)
+        except UsageError as error:
+            lacking = sorted(expression.names_in(text) - names.keys())
+            if not lacking:
+                raise
+            at_run_time = {n for n, parameter in self.parameters.items() if not parameter.constexpr}
+            flags = [f"{'--arg' if name in at_run_time else '--set'} {name}=…" for name in lacking]
+            raise UsageError(f"{error}\n  Give {'it' if len(flags) == 1 else 'them'}: {' '.join(flags)}") from None
 
     def specialisation(self) -> dict[str, str]:
         """What the compiler knows of each run-time argument at the baseline."""
@@ -163,7 +179,7 @@ class Description:
     def _argument(self, name: str, names: Mapping[str, Value]) -> Value:
         value = names[name] if name in names else self.args[name]
         if isinstance(value, str) and (match := DESCRIPTOR.match(value)):
-            dims = expression.evaluate(f"({match['dims']},)", names)
+            dims = self._computed(f"({match['dims']},)", names)
             shown = ", ".join(map(str, dims)) if isinstance(dims, tuple) else str(dims)
             return f"{match['head']}[{shown}]{match['tail']}"
         return value
@@ -171,7 +187,7 @@ class Description:
     def _grid(self, names: Mapping[str, Value]) -> tuple[int, ...] | None:
         if not self.grid:
             return None
-        value = expression.evaluate(self.grid, names)
+        value = self._computed(self.grid, names)
         grid = value if isinstance(value, tuple) else (value,)
         if not all(isinstance(g, int) for g in grid):
             raise UsageError(f"the grid {self.grid!r} is {grid!r}; whole numbers were expected.")

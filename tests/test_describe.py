@@ -337,3 +337,16 @@ def test_a_stride_that_could_be_one_is_asked_about_and_the_rows_is_not_named() -
 def test_nothing_is_said_of_strides_where_the_columns_have_none() -> None:
     assert strided("rows[None, :]", args={"stride_n": 7}) == []
     assert strided("rows[None, :] + stride_n", args={"stride_n": 7}) == []
+
+
+# --- what host code computes -----------------------------------------------------------------------------------------
+
+
+def test_a_number_that_host_code_needs_is_asked_for_by_its_flag() -> None:
+    given = {"args": {"a_ptr": "*fp16"}, "sets": {"BLOCK_M": 64}}
+    wrong = refusal(**given, grid="cdiv(M, BLOCK_M)")
+    assert str(wrong).splitlines()[0].startswith("'cdiv(M, BLOCK_M)' has no value: unknown name 'M' ")
+    assert str(wrong).splitlines()[1:] == ["  Give it: --arg M=…"]
+    wrong = refusal(**given, grid="cdiv(M, BLOCK_M) * GROUPS")
+    assert str(wrong).splitlines()[1:] == ["  Give them: --set GROUPS=… --arg M=…"]
+    assert "--" not in str(refusal(**given, grid="cdiv(BLOCK_M, 0)"))
