@@ -300,7 +300,8 @@ def test_an_entry_that_the_map_forbids_is_an_error_with_its_line_and_the_constra
     shown = checked(tmp_path, joint_map(), text)
     assert shown.exit_code == 1
     assert (
-        f"{tmp_path}/shipped.json:3: error: any fails by the map's constraints, uncompiled [rejected]" in shown.stdout
+        f'{tmp_path}/shipped.json:3: error: entry "any" fails by the map\'s constraints, uncompiled [rejected]'
+        in shown.stdout
     )
     assert "    forbidden by M * N * STAGES <= 8192 (learned)" in shown.stdout
     assert shown.stdout.splitlines()[-1] == "1 error"
@@ -311,7 +312,11 @@ def test_what_was_compiled_for_the_map_is_told_with_its_outcome_and_place(tmp_pa
     moves = {"M": 128, "FLAG": True}
     space = joint_map((), tried=[tried(moves, "CRASHED", reason="LLVM ERROR: no", line="double.py:12")])
     told = findings(checked(tmp_path, space, {"M_LEQ_16": moves, "any": moves}, "--json"))
-    assert told[0] == ("error", "aborts", "M_LEQ_16 and any kill the compiler at double.py:12: LLVM ERROR: no")
+    assert told[0] == (
+        "error",
+        "aborts",
+        'entries "M_LEQ_16" and "any" kill the compiler at double.py:12: LLVM ERROR: no',
+    )
 
 
 @pytest.mark.parametrize(("choice", "code"), [("error", 0), ("warning", 1), ("never", 0)])
@@ -349,8 +354,8 @@ def test_knobs_that_change_nothing_are_told_by_how_far_that_holds(tmp_path: Path
 def test_entries_of_one_program_are_duplicates_and_equal_ones_of_buckets_are_only_noticed(tmp_path: Path) -> None:
     one, other = {"N": 16, "FLAG": True, "STAGES": 1}, {"N": 32, "FLAG": False, "STAGES": 1}
     told = findings(checked(tmp_path, INERT, {"M_LEQ_16": one, "M_LEQ_32": other, "any": one}, "--json"))
-    text = "M_LEQ_16 and M_LEQ_32 are one program: they differ in FLAG (False, True) and N (16, 32), which changes"
-    assert ("warning", "duplicate", f"{text} nothing between them") in told
+    text = 'entries "M_LEQ_16" and "M_LEQ_32" are one program: they differ in FLAG (False, True) and N (16, 32), which'
+    assert ("warning", "duplicate", f"{text} changes nothing between them") in told
     assert ("notice", "repeated", "entries with one and the same configuration: M_LEQ_16 and any") in told
     lines = "".join(json.dumps(each) + "\n" for each in (one, one))
     raced = findings(checked(tmp_path, INERT, lines, "--json", name="c.jsonl"))
@@ -375,7 +380,7 @@ def test_host_code_that_names_a_key_is_named(tmp_path: Path) -> None:
 
 def test_a_value_that_the_map_never_tried_has_no_answer(tmp_path: Path) -> None:
     told = findings(checked(tmp_path, joint_map(), {"any": {"M": 48}}, "--json"))
-    assert told == [("warning", "no-answer", "any has no answer: never tried value M=48")]
+    assert told == [("warning", "no-answer", 'entry "any" has no answer: never tried value M=48')]
 
 
 def test_a_file_of_another_target_is_told(tmp_path: Path) -> None:
@@ -544,13 +549,30 @@ def test_without_a_map_every_entry_is_compiled_once_and_for_all(project: Project
         ("warning", "inert-knob"),
         ("warning", "unknown-key"),
     ]
-    assert told[0][2].startswith("M_LEQ_64 is rejected (CompileTimeAssertionFailure) at kernels/pair.py:8")
-    assert told[1][2].startswith("M_LEQ_16 and M_LEQ_32 are one program ")
+    assert told[0][2].startswith('entry "M_LEQ_64" is rejected (CompileTimeAssertionFailure) at kernels/pair.py:8')
+    assert told[1][2].startswith('entries "M_LEQ_16" and "M_LEQ_32" are one program ')
     assert told[2][2] == "C = 1 or 2 changes nothing: declared, never read (line 7)"
-    assert document["findings"][0]["details"] == ["forbidden by static_assert(A * B <= 64) (line 8)"]
+    assert document["findings"][0]["details"] == [
+        'A=16 alone is enough: entry "M_LEQ_16" passes, and with that it fails in the same way',
+        "forbidden by static_assert(A * B <= 64) (line 8)",
+    ]
     again = project.run(*command)
     assert json.loads(again.stdout)["compiled"] == 0
     assert findings(again) == told
+
+
+def test_the_value_to_blame_is_named_at_its_own_line(project: Project) -> None:
+    project.write("kernels/pair.py", PAIR)
+    shipped = {"small": {"A": 4, "B": 4, "C": 1}, "any": {"A": 16, "C": 2, "B": 16}, "wide": {"B": 64, "C": 2, "A": 4}}
+    project.write("c.json", json.dumps(shipped, indent=1))
+    run = project.run("check", "kernels/pair.py", "c.json", "-t", "gfx950", "--arg", "x=*fp16", "--json")
+    (told,) = [f for f in json.loads(run.stdout)["findings"] if f["severity"] == "error"]
+    assert [place["line"] for place in told["places"]] == [8, 13]
+    passes = 'entry "small" passes, and with that it fails in the same way'
+    assert told["details"][:2] == [
+        f'entry "any": A=16 and B=16 together are enough: {passes}',
+        f'entry "wide": B=64 alone is enough: {passes}',
+    ]
 
 
 def written(project: Project, **changes: Any) -> None:
