@@ -31,7 +31,7 @@ from gluonmap import (
 from gluonmap.confirm import SecondOpinion, digest_of
 from gluonmap.describe import Description, OnDevice, Wishes
 from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UsageError
-from gluonmap.events import Event, Listener
+from gluonmap.events import Event, Listener, about
 from gluonmap.isolate import Ending, Isolation
 from gluonmap.joint import Joint
 from gluonmap.jointly import INTERRUPTED, Effort, Jointly
@@ -790,7 +790,10 @@ def _each(
         chosen = [targets.find(name) for name in wanted]
         campaign.demand_device(chosen)
         chosen = chosen or campaign.default_targets()
-        for target in dict.fromkeys(t.name for t in chosen):
+        names = list(dict.fromkeys(t.name for t in chosen))
+        for target in names:
+            if len(names) > 1:
+                campaign.listen = about(target, listen)
             yield do(campaign, targets.find(target))
 
 

@@ -16,7 +16,7 @@ from gluonmap.auditor.one_target import audit
 from gluonmap.auditor.wanted import Wanted
 from gluonmap.campaign import Campaign, Settings
 from gluonmap.errors import UsageError
-from gluonmap.events import Event, Listener
+from gluonmap.events import Event, Listener, about
 from gluonmap.isolate import Isolation
 
 __all__ = ["Wanted", "run"]
@@ -33,7 +33,10 @@ def run(settings: Settings, wanted: Wanted, chosen: Sequence[str], listen: Liste
     with Isolation(jobs=settings.jobs) as isolation:
         campaign = Campaign(settings, isolation, listen)
         names = [targets.find(name).name for name in chosen]
-        for target in dict.fromkeys(names or _targets(campaign, wanted)):
+        each = list(dict.fromkeys(names or _targets(campaign, wanted)))
+        for target in each:
+            if len(each) > 1:
+                campaign.listen = about(target, listen)
             mine = wanted
             if not names:
                 kept = tuple(source for source in wanted.sources if source.target in ("", target))
