@@ -98,8 +98,12 @@ def cli() -> None:
     Exit codes of all commands: 0 done, 1 findings (what that is, the command's help says), 2 usage, 3 fault, 130
     interrupted.
 
+    Three commands to start with: map a kernel, ask why a configuration fails, audit what is shipped.
+
     \b
-    gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
+    gluonmap probe my_kernel.py --target gfx950
+    gluonmap explain reports/my_kernel.gfx950.json BLOCK_M=512
+    gluonmap check my_kernel.py --configs configs/ --target gfx950
     """
 
 

@@ -34,7 +34,7 @@ from gluonmap.audit.findings import Kind
 from gluonmap.audit.mentions import mentions
 from gluonmap.audit.rules import Ground, Rule
 from gluonmap.audit.shipped import Entry, Form, Source, target_of
-from gluonmap.auditor import Wanted
+from gluonmap.auditor import Wanted, one_target
 from gluonmap.campaign import Campaign, Settings
 from gluonmap.cli import cli
 from gluonmap.describe import Description, Wishes, describe
@@ -269,6 +269,14 @@ def test_an_option_at_its_default_that_nothing_turns_is_as_good_as_left_out() ->
     bound, description, names = bound_to({"TILE": 64, "kpack": 2})
     candidate = entries.extended(description, bound.moves, names).candidate(bound.moves)
     assert (candidate.config["kpack"], candidate.args["n"], candidate.config["SPLIT"]) == (2, 32, 32)
+
+
+def test_sizes_that_names_tell_are_noted_where_they_make_another_program() -> None:
+    bound, description, names = bound_to({"TILE": 64})  # for n = 32; the map's n is 64, and SPLIT is made of it
+    told = list(one_target._unsaid([bound], description, names))
+    assert told[0] == "compiled for the sizes that the names of file and entry tell: n=32 (any)"
+    same = replace(bound, moves={**bound.moves, "n": 64}, sizes={"n": 64})
+    assert not any("sizes" in note for note in one_target._unsaid([same], description, names))
 
 
 def test_options_that_somebody_wrote_are_tried_at_all_their_values() -> None:

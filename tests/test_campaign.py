@@ -512,6 +512,12 @@ def test_a_module_that_a_stubbed_package_lacks_is_no_reason_to_stub_it_again(pro
     assert "--stub" not in done.stderr
 
 
+def test_a_run_that_comes_to_nothing_leaves_no_empty_journal(project: Project) -> None:
+    project.write("kernels/none.py", "import no_such_package\n")
+    assert project.run("probe", "kernels/none.py", *GFX942).code == 2
+    assert not list((project.root / "probes").rglob("*.jsonl"))
+
+
 # --- another environment ----------------------------------------------------------------------------------------------
 
 OTHER = os.environ.get("GLUONMAP_TEST_OTHER_PYTHON", "")
