@@ -31,7 +31,7 @@ from gluonmap import (
 from gluonmap.confirm import SecondOpinion, digest_of
 from gluonmap.describe import Description, OnDevice, Wishes
 from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UsageError
-from gluonmap.events import Event, Listener
+from gluonmap.events import Event, Listener, about
 from gluonmap.isolate import Ending, Isolation
 from gluonmap.joint import Joint
 from gluonmap.jointly import INTERRUPTED, Effort, Jointly
@@ -168,6 +168,10 @@ class Campaign:
             if name in excluded:
                 self.listen(Event("note", f"{name} is left out: {excluded[name]}"))
         return [targets.find(name) for name in wanted if name not in excluded]
+
+    def declared_targets(self) -> tuple[str, ...]:
+        """The targets of the probe file's TARGETS; none: it names none, or there is no such file."""
+        return tuple(targets.find(name).name for name in self._probe("").targets)
 
     def _any_inspection(self, probe: probefile.ProbeFile) -> Inspection:
         """What the kernel's file holds, from the journal of any target that is up to date, else from a child."""
@@ -594,8 +598,13 @@ class Campaign:
             advice = ""
             if reason.kind == "ModuleNotFoundError":
                 module = reason.text.split("'")[1].partition(".")[0] if "'" in reason.text else "PACKAGE"
-                advice = f"\n  Install it here, or stand in for it: --stub {module}"
-            elif (package := self._package()) and reason.kind != "SyntaxError":
+                given = module in self.settings.stubs
+                advice = "\n  Install it here" + ("." if given else f", or stand in for it: --stub {module}")
+            elif (
+                (package := self._package())
+                and package not in self.settings.stubs
+                and reason.kind not in ("SyntaxError", "StandInUsed")
+            ):
                 advice = f"\n  If the __init__ of {package} cannot run here, leave it out: --stub {package}"
             return UsageError(
                 f"{file} cannot be imported: {reason.kind}: {diagnostics.tidy(reason.text)}{place}{advice}"
@@ -785,7 +794,10 @@ def _each(
         chosen = [targets.find(name) for name in wanted]
         campaign.demand_device(chosen)
         chosen = chosen or campaign.default_targets()
-        for target in dict.fromkeys(t.name for t in chosen):
+        names = list(dict.fromkeys(t.name for t in chosen))
+        for target in names:
+            if len(names) > 1:
+                campaign.listen = about(target, listen)
             yield do(campaign, targets.find(target))
 
 

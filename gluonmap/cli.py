@@ -5,6 +5,7 @@ Exit codes: 0 map written, 1 findings (the baseline fails), 2 usage, 3 fault, 13
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -106,8 +107,12 @@ def cli() -> None:
     Exit codes of all commands: 0 done, 1 findings (what that is, the command's help says), 2 usage, 3 fault, 130
     interrupted.
 
+    Three commands to start with: map a kernel, ask why a configuration fails, audit what is shipped.
+
     \b
-    gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
+    gluonmap probe my_kernel.py --target gfx950
+    gluonmap explain reports/my_kernel.gfx950.json BLOCK_M=512
+    gluonmap check my_kernel.py --configs configs/ --target gfx950
     """
 
 
@@ -204,6 +209,8 @@ def probe(kernel_file: Path, **options: Any) -> None:
     finally:
         if options["as_json"] and maps:
             _print_json(maps)
+        elif len(maps) > 1:
+            _render_heads(maps)
     sys.exit(1 if any(space.outcome != "PASS" for space in maps) else 0)
 
 
@@ -384,6 +391,17 @@ def _render(space: SpaceMap) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _render_heads(spaces: Sequence[SpaceMap]) -> None:
+    """Print once more, below several maps, what each of them comes to."""
+    from rich.console import Console
+
+    from gluonmap.report import terminal
+
+    with contextlib.suppress(BrokenPipeError):
+        terminal.render_heads(spaces, Console(soft_wrap=False))
+        sys.stdout.flush()
 
 
 def _pages(map_file: Path, space: SpaceMap) -> None:

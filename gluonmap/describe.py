@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from gluonmap import dtypes, expression, source
+from gluonmap import contiguity, dtypes, expression, source
 from gluonmap.dtypes import DESCRIPTOR
 from gluonmap.errors import NeedsHelp, UnknownKnob, UsageError
 from gluonmap.model import Candidate, Config, Inspection, KnobKind, Parameter, Ragged, Stage, Trial, Value
@@ -136,11 +136,27 @@ class Description:
                     f"the derived values {', '.join(sorted(waiting))} depend on each other; break the circle."
                 )
             for name in ready:
-                value = expression.evaluate(waiting.pop(name), names)
+                value = self._computed(waiting.pop(name), names)
                 if isinstance(value, tuple):
                     raise UsageError(f"the derived value {name} is a tuple {value!r}; a number or text was expected.")
                 names[name] = _spelled(value)
         return names
+
+    def _computed(self, text: str, names: Mapping[str, Value]) -> expression.Result:
+        """What host code computes.
+
+        Raises:
+            UsageError: it has no value; for a name that is not known, with the flag that gives it.
+        """
+        try:
+            return expression.evaluate(text, names)
+        except UsageError as error:
+            lacking = sorted(expression.names_in(text) - names.keys())
+            if not lacking:
+                raise
+            at_run_time = {n for n, parameter in self.parameters.items() if not parameter.constexpr}
+            flags = [f"{'--arg' if name in at_run_time else '--set'} {name}=…" for name in lacking]
+            raise UsageError(f"{error}\n  Give {'it' if len(flags) == 1 else 'them'}: {' '.join(flags)}") from None
 
     def specialisation(self) -> dict[str, str]:
         """What the compiler knows of each run-time argument at the baseline."""
@@ -163,7 +179,7 @@ class Description:
     def _argument(self, name: str, names: Mapping[str, Value]) -> Value:
         value = names[name] if name in names else self.args[name]
         if isinstance(value, str) and (match := DESCRIPTOR.match(value)):
-            dims = expression.evaluate(f"({match['dims']},)", names)
+            dims = self._computed(f"({match['dims']},)", names)
             shown = ", ".join(map(str, dims)) if isinstance(dims, tuple) else str(dims)
             return f"{match['head']}[{shown}]{match['tail']}"
         return value
@@ -171,7 +187,7 @@ class Description:
     def _grid(self, names: Mapping[str, Value]) -> tuple[int, ...] | None:
         if not self.grid:
             return None
-        value = expression.evaluate(self.grid, names)
+        value = self._computed(self.grid, names)
         grid = value if isinstance(value, tuple) else (value,)
         if not all(isinstance(g, int) for g in grid):
             raise UsageError(f"the grid {self.grid!r} is {grid!r}; whole numbers were expected.")
@@ -458,15 +474,19 @@ class _Describer:
         return value
 
     def _warn_of_strides(self, args: Mapping[str, Value], inferred: Sequence[str]) -> None:
-        """Say it first where no stride is 1: then no access is known to be contiguous, and much less is compiled in."""
+        """Say it first where no stride is 1 and one could be: then much less is compiled in."""
         strides = [n for n in args if "stride" in n.lower()]
-        if any(n in inferred for n in strides) and not any(args[n] == 1 for n in strides):
-            guessed = [n for n in strides if n in inferred]
-            self.notes.insert(
-                0,
-                "no stride is known to be 1, so no access is known to be contiguous and this may be another program "
-                f"than the one you launch: give those that are, such as --arg {guessed[-1]}=1",
-            )
+        functions = self.inspection.functions
+        guessed = [n for n in contiguity.open_strides(functions, strides) if n in inferred]
+        if not guessed or any(args[n] == 1 for n in strides):
+            return
+        likely = [n for n in contiguity.likely_units(functions, strides) if n in inferred]
+        how = f": --arg {likely[0]}=1, for one" if likely else " (--arg NAME=1)"
+        self.notes.insert(
+            0,
+            "no stride is known to be 1. If one is 1 where you launch the kernel, give it, or this is another program "
+            f"than the one you launch{how}",
+        )
 
 
 def infer_domain(name: str, value: Value) -> tuple[Value, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gluonmap.model import Answer
 
@@ -20,6 +20,13 @@ class Event:
     known: int = 0
     answer: Answer | None = None
     """Of a candidate that was compiled now, not known before."""
+    target: str = ""
+    """Which target it is about, where there are several."""
 
 
 Listener = Callable[[Event], None]
+
+
+def about(target: str, listen: Listener) -> Listener:
+    """A listener that says of which target it is told."""
+    return lambda event: listen(replace(event, target=target))

@@ -226,6 +226,9 @@ class Jointly:
 
     def _converse(self, session: Session, size: int) -> None:
         most = size if size <= ENUMERATED else sum(self._budget)
+        count = min(MOST_PROGRAMS[self.effort.depth], size)
+        hand_over = f"after the questions up to {count} distinct programs are compiled, to be handed over"
+        self.listen(Event("note", hand_over))
         self.listen(Event("plan", "questions at most about all knobs together", most))
         started = time.monotonic()
 

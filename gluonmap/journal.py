@@ -7,6 +7,7 @@ it: an intent without either was in flight when the tool died.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -110,8 +111,7 @@ class Journal:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists() and not self.path.is_file():
                 raise OSError(errno.EINVAL, "it is no regular file")
-            self._file = self.path.open("a+b", buffering=0)  # or what a full disk refused is written again on close
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._open()
         except BlockingIOError:
             assert self._file
             self._file.close()
@@ -125,10 +125,22 @@ class Journal:
         self._read()
         return self
 
+    def _open(self) -> None:
+        while self._file is None or os.fstat(self._file.fileno()).st_nlink == 0:  # 0: taken away in the meantime
+            if self._file:
+                self._file.close()
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("a+b", buffering=0)  # or what a full disk refused is written again on close
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file:
+            if os.fstat(self._file.fileno()).st_size == 0:  # a run that came to nothing leaves nothing
+                with contextlib.suppress(OSError):
+                    self.path.unlink()
+                    self.path.parent.rmdir()
             self._file.close()
 
     def adopt(self, other: Path) -> None:

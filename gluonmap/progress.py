@@ -31,7 +31,7 @@ class Progress:
         self.quiet = quiet
         self._terminal = sys.stderr.isatty() and not quiet and not _is_dumb()
         self._task: TaskID | None = None
-        self._name = ""
+        self._name = self._target = ""
         self._total = self._done = self._failing = 0
         self._began = time.monotonic()
 
@@ -61,6 +61,7 @@ class Progress:
             self._rich.stop()
 
     def __call__(self, event: Event) -> None:
+        self._target = f"{event.target}: " if event.target else ""
         if event.kind == "note":
             self._say(event.text)
         elif event.kind == "plan":
@@ -82,6 +83,7 @@ class Progress:
     def _say(self, text: str) -> None:
         if self.quiet:
             return
+        text = self._target + text
         if self._terminal:
             self._rich.console.print(f"gluonmap: {text}", markup=False, highlight=False)
         else:
@@ -96,7 +98,7 @@ class Progress:
                 self._rich.remove_task(self._task)
                 self._task = None
             if self._total:
-                self._task = self._rich.add_task(event.text, total=self._total, rate="", last="")
+                self._task = self._rich.add_task(self._target + event.text, total=self._total, rate="", last="")
         elif self._total > 1:
             known = f", {event.known} known already" if event.known else ""
             self._say(f"{self._total} {event.text}{known}")

@@ -338,7 +338,7 @@ class _Fold:
         return found
 
     def _why_inert(self, name: str, kind: KnobKind) -> str:
-        same_program = "identical program" if self.description.grid else "identical program (no grid was given)"
+        same_program = "identical program"
         reads = source.reads(self.functions, name) if kind is not KnobKind.OPTION else ()
         literals = [rule for rule in self.rules if rule.knobs == (name,) and rule.expression == "True"]
         literal = f"; {self._rule_texts(literals)[0]}" if literals else ""

@@ -26,7 +26,7 @@ from mapped import (
 )
 from msgspec.structs import replace
 
-from gluonmap import codec, installation
+from gluonmap import auditor, codec, installation
 from gluonmap.audit import entries, rules, shipped
 from gluonmap.audit.entries import Bound as BoundEntry
 from gluonmap.audit.entries import Names
@@ -34,10 +34,13 @@ from gluonmap.audit.findings import Kind
 from gluonmap.audit.mentions import mentions
 from gluonmap.audit.rules import Ground, Rule
 from gluonmap.audit.shipped import Entry, Form, Source, target_of
+from gluonmap.auditor import Wanted, one_target
+from gluonmap.campaign import Campaign, Settings
 from gluonmap.cli import cli
 from gluonmap.describe import Description, Wishes, describe
 from gluonmap.errors import UsageError
 from gluonmap.export import kernel_tuner
+from gluonmap.isolate import Isolation
 from gluonmap.joint import Inertness, Standing, ValueClasses
 from gluonmap.judge import Judge
 from gluonmap.model import Config, KnobClass, Value
@@ -45,7 +48,7 @@ from gluonmap.probefile import ProbeFile
 from gluonmap.programs import reduced_space_of
 from gluonmap.relation import holds
 from gluonmap.space import SpaceMap
-from gluonmap.targets import find
+from gluonmap.targets import TARGETS, Target, find
 from gluonmap.terms import Bound, Member, Op, Written
 
 # ---- reading --------------------------------------------------------------------------------------------------------
@@ -268,6 +271,14 @@ def test_an_option_at_its_default_that_nothing_turns_is_as_good_as_left_out() ->
     assert (candidate.config["kpack"], candidate.args["n"], candidate.config["SPLIT"]) == (2, 32, 32)
 
 
+def test_sizes_that_names_tell_are_noted_where_they_make_another_program() -> None:
+    bound, description, names = bound_to({"TILE": 64})  # for n = 32; the map's n is 64, and SPLIT is made of it
+    told = list(one_target._unsaid([bound], description, names))
+    assert told[0] == "compiled for the sizes that the names of file and entry tell: n=32 (any)"
+    same = replace(bound, moves={**bound.moves, "n": 64}, sizes={"n": 64})
+    assert not any("sizes" in note for note in one_target._unsaid([same], description, names))
+
+
 def test_options_that_somebody_wrote_are_tried_at_all_their_values() -> None:
     bounds = [bound_to({"TILE": tile, "num_warps": 8, "num_stages": 3})[0] for tile in (128, 64)]
     found = entries.domains_of(bounds, bound_to({})[2], find("gfx950"))
@@ -297,7 +308,8 @@ def test_an_entry_that_the_map_forbids_is_an_error_with_its_line_and_the_constra
     shown = checked(tmp_path, joint_map(), text)
     assert shown.exit_code == 1
     assert (
-        f"{tmp_path}/shipped.json:3: error: any fails by the map's constraints, uncompiled [rejected]" in shown.stdout
+        f'{tmp_path}/shipped.json:3: error: entry "any" fails by the map\'s constraints, uncompiled [rejected]'
+        in shown.stdout
     )
     assert "    forbidden by M * N * STAGES <= 8192 (learned)" in shown.stdout
     assert shown.stdout.splitlines()[-1] == "1 error"
@@ -308,7 +320,11 @@ def test_what_was_compiled_for_the_map_is_told_with_its_outcome_and_place(tmp_pa
     moves = {"M": 128, "FLAG": True}
     space = joint_map((), tried=[tried(moves, "CRASHED", reason="LLVM ERROR: no", line="double.py:12")])
     told = findings(checked(tmp_path, space, {"M_LEQ_16": moves, "any": moves}, "--json"))
-    assert told[0] == ("error", "aborts", "M_LEQ_16 and any kill the compiler at double.py:12: LLVM ERROR: no")
+    assert told[0] == (
+        "error",
+        "aborts",
+        'entries "M_LEQ_16" and "any" kill the compiler at double.py:12: LLVM ERROR: no',
+    )
 
 
 @pytest.mark.parametrize(("choice", "code"), [("error", 0), ("warning", 1), ("never", 0)])
@@ -346,8 +362,8 @@ def test_knobs_that_change_nothing_are_told_by_how_far_that_holds(tmp_path: Path
 def test_entries_of_one_program_are_duplicates_and_equal_ones_of_buckets_are_only_noticed(tmp_path: Path) -> None:
     one, other = {"N": 16, "FLAG": True, "STAGES": 1}, {"N": 32, "FLAG": False, "STAGES": 1}
     told = findings(checked(tmp_path, INERT, {"M_LEQ_16": one, "M_LEQ_32": other, "any": one}, "--json"))
-    text = "M_LEQ_16 and M_LEQ_32 are one program: they differ in FLAG (False, True) and N (16, 32), which changes"
-    assert ("warning", "duplicate", f"{text} nothing between them") in told
+    text = 'entries "M_LEQ_16" and "M_LEQ_32" are one program: they differ in FLAG (False, True) and N (16, 32), which'
+    assert ("warning", "duplicate", f"{text} changes nothing between them") in told
     assert ("notice", "repeated", "entries with one and the same configuration: M_LEQ_16 and any") in told
     lines = "".join(json.dumps(each) + "\n" for each in (one, one))
     raced = findings(checked(tmp_path, INERT, lines, "--json", name="c.jsonl"))
@@ -372,7 +388,7 @@ def test_host_code_that_names_a_key_is_named(tmp_path: Path) -> None:
 
 def test_a_value_that_the_map_never_tried_has_no_answer(tmp_path: Path) -> None:
     told = findings(checked(tmp_path, joint_map(), {"any": {"M": 48}}, "--json"))
-    assert told == [("warning", "no-answer", "any has no answer: never tried value M=48")]
+    assert told == [("warning", "no-answer", 'entry "any" has no answer: never tried value M=48')]
 
 
 def test_a_file_of_another_target_is_told(tmp_path: Path) -> None:
@@ -541,13 +557,30 @@ def test_without_a_map_every_entry_is_compiled_once_and_for_all(project: Project
         ("warning", "inert-knob"),
         ("warning", "unknown-key"),
     ]
-    assert told[0][2].startswith("M_LEQ_64 is rejected (CompileTimeAssertionFailure) at kernels/pair.py:8")
-    assert told[1][2].startswith("M_LEQ_16 and M_LEQ_32 are one program ")
+    assert told[0][2].startswith('entry "M_LEQ_64" is rejected (CompileTimeAssertionFailure) at kernels/pair.py:8')
+    assert told[1][2].startswith('entries "M_LEQ_16" and "M_LEQ_32" are one program ')
     assert told[2][2] == "C = 1 or 2 changes nothing: declared, never read (line 7)"
-    assert document["findings"][0]["details"] == ["forbidden by static_assert(A * B <= 64) (line 8)"]
+    assert document["findings"][0]["details"] == [
+        'A=16 alone is enough: entry "M_LEQ_16" passes, and with that it fails in the same way',
+        "forbidden by static_assert(A * B <= 64) (line 8)",
+    ]
     again = project.run(*command)
     assert json.loads(again.stdout)["compiled"] == 0
     assert findings(again) == told
+
+
+def test_the_value_to_blame_is_named_at_its_own_line(project: Project) -> None:
+    project.write("kernels/pair.py", PAIR)
+    shipped = {"small": {"A": 4, "B": 4, "C": 1}, "any": {"A": 16, "C": 2, "B": 16}, "wide": {"B": 64, "C": 2, "A": 4}}
+    project.write("c.json", json.dumps(shipped, indent=1))
+    run = project.run("check", "kernels/pair.py", "c.json", "-t", "gfx950", "--arg", "x=*fp16", "--json")
+    (told,) = [f for f in json.loads(run.stdout)["findings"] if f["severity"] == "error"]
+    assert [place["line"] for place in told["places"]] == [8, 13]
+    passes = 'entry "small" passes, and with that it fails in the same way'
+    assert told["details"][:2] == [
+        f'entry "any": A=16 and B=16 together are enough: {passes}',
+        f'entry "wide": B=64 alone is enough: {passes}',
+    ]
 
 
 def written(project: Project, **changes: Any) -> None:
@@ -702,3 +735,38 @@ def test_nothing_to_audit_is_a_usage_error(project: Project) -> None:
     project.write("kernels/pair.py", PAIR)
     run = project.run("check", "kernels/pair.py", "-t", "gfx950")
     assert (run.code, "has no @triton.autotune list" in run.stderr) == (2, True)
+
+
+# ---- on which targets -----------------------------------------------------------------------------------------------
+
+
+class Anywhere(Campaign):
+    """A campaign of a kernel that any target will do for, on a machine without a GPU."""
+
+    def default_targets(self) -> list[Target]:
+        return list(TARGETS)
+
+
+def audited_on(folder: Path, notes: list[str]) -> list[str]:
+    """The targets of an audit of a file that names none, and what is said about them."""
+    chosen = Settings(folder / "kernels" / "pair.py", folder)
+    campaign = Anywhere(chosen, Isolation(jobs=1), lambda event: notes.append(event.text))
+    return auditor._targets(campaign, Wanted(sources=(Source("c.json", Form.JSON),)))
+
+
+def test_a_file_that_names_no_target_is_audited_where_the_project_ships(tmp_path: Path) -> None:
+    notes: list[str] = []
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "pair.py").write_text(PAIR)
+    every = ["gfx942", "gfx950", "gfx1250", "sm_90", "sm_100"]
+    assert audited_on(tmp_path, notes) == every
+    assert notes == [f"no target named: auditing all 5 targets, {', '.join(every)} (--target)"]
+    space = pair_map(PAIR_RULE, "3.9.0")
+    for name in ("gfx950", "gfx942"):
+        codec.write(tmp_path / f"reports/pair.{name}.json", codec.dumps(replace(space, target=name)))
+    codec.write(tmp_path / "reports/other.sm_90.json", codec.dumps(replace(space, target="sm_90")))
+    assert audited_on(tmp_path, notes) == ["gfx942", "gfx950"]
+    (tmp_path / "probes").mkdir()
+    (tmp_path / "probes" / "pair.py").write_text("TARGETS = {'gfx950': {}}\n")
+    assert audited_on(tmp_path, notes) == ["gfx950"]
+    assert len(notes) == 1

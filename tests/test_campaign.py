@@ -478,6 +478,46 @@ def test_the_repeat_command_of_every_value_is_one_that_runs(mapped: Project) -> 
     ]
 
 
+# --- stand-ins --------------------------------------------------------------------------------------------------------
+
+KERNEL_OF_PACKAGE = """
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from mine.versions import NEW
+
+
+@gluon.jit
+def copy(x, TILE: gl.constexpr = 64):
+    gl.store(x, TILE)
+"""
+
+
+def test_what_an_import_computes_with_a_stand_in_names_the_package_and_no_stub_that_was_given(project: Project) -> None:
+    project.write("mine/__init__.py", "")
+    project.write("mine/copy.py", KERNEL_OF_PACKAGE)
+    project.write("mine/versions.py", "from no_such import version\nNEW = version.parse('1') < version.parse('2')\n")
+    stubs = ("--stub", "mine", "--stub", "no_such")
+    done = project.run("probe", "mine/copy.py", *GFX942, *stubs, PYTHONPATH=f"{REPOSITORY}:{project.root}")
+    assert (done.code, done.stdout) == (2, "")
+    told = "no_such.version.parse (<), and an empty module stands in for no_such: install no_such here instead"
+    assert told in done.stderr
+    assert "--stub" not in done.stderr
+
+
+def test_a_module_that_a_stubbed_package_lacks_is_no_reason_to_stub_it_again(project: Project) -> None:
+    project.write("mine/__init__.py", "")
+    project.write("mine/copy.py", KERNEL_OF_PACKAGE.replace("versions", "nowhere"))
+    done = project.run("probe", "mine/copy.py", *GFX942, "--stub", "mine", PYTHONPATH=f"{REPOSITORY}:{project.root}")
+    assert (done.code, "No module named 'mine.nowhere'" in done.stderr) == (2, True)
+    assert "--stub" not in done.stderr
+
+
+def test_a_run_that_comes_to_nothing_leaves_no_empty_journal(project: Project) -> None:
+    project.write("kernels/none.py", "import no_such_package\n")
+    assert project.run("probe", "kernels/none.py", *GFX942).code == 2
+    assert not list((project.root / "probes").rglob("*.jsonl"))
+
+
 # --- another environment ----------------------------------------------------------------------------------------------
 
 OTHER = os.environ.get("GLUONMAP_TEST_OTHER_PYTHON", "")

@@ -310,3 +310,43 @@ def test_what_a_heuristic_computes_can_be_neither_set_nor_turned() -> None:
     assert "EVEN" not in described(kernel, args={"x": "*fp16"}).knobs
     for wishes in ({"sets": {"EVEN": True}}, {"domains": {"EVEN": (True, False)}}):
         assert "computed by @triton.heuristics" in str(refusal(kernel, **wishes))
+
+
+# --- strides ---------------------------------------------------------------------------------------------------------
+
+
+def strided(columns: str, args: dict[str, Value] | None = None) -> list[str]:
+    """Notes on strides of a kernel whose columns are written so."""
+    inspection = inspected(f"""
+    def k(x_ptr, stride_m, stride_n, BLOCK: constexpr = 64):
+        rows = gl.arange(0, BLOCK)
+        gl.load(x_ptr + rows[:, None] * stride_m + {columns})
+    """)
+    given: dict[str, Value] = {"x_ptr": "*bf16", **(args or {})}
+    return [note for note in described(inspection, args=given).notes if "stride is" in note]
+
+
+def test_a_stride_that_could_be_one_is_asked_about_and_the_rows_is_not_named() -> None:
+    assert strided("rows[None, :] * stride_n") == [
+        "no stride is known to be 1. If one is 1 where you launch the kernel, give it, or this is another program "
+        "than the one you launch: --arg stride_n=1, for one"
+    ]
+    assert strided("rows[None, :] * stride_n", args={"stride_m": 1}) == []
+
+
+def test_nothing_is_said_of_strides_where_the_columns_have_none() -> None:
+    assert strided("rows[None, :]", args={"stride_n": 7}) == []
+    assert strided("rows[None, :] + stride_n", args={"stride_n": 7}) == []
+
+
+# --- what host code computes -----------------------------------------------------------------------------------------
+
+
+def test_a_number_that_host_code_needs_is_asked_for_by_its_flag() -> None:
+    given = {"args": {"a_ptr": "*fp16"}, "sets": {"BLOCK_M": 64}}
+    wrong = refusal(**given, grid="cdiv(M, BLOCK_M)")
+    assert str(wrong).splitlines()[0].startswith("'cdiv(M, BLOCK_M)' has no value: unknown name 'M' ")
+    assert str(wrong).splitlines()[1:] == ["  Give it: --arg M=…"]
+    wrong = refusal(**given, grid="cdiv(M, BLOCK_M) * GROUPS")
+    assert str(wrong).splitlines()[1:] == ["  Give them: --set GROUPS=… --arg M=…"]
+    assert "--" not in str(refusal(**given, grid="cdiv(BLOCK_M, 0)"))

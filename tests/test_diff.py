@@ -26,7 +26,7 @@ from gluonmap.cli import cli
 from gluonmap.differing import Difference, Tolerance, difference
 from gluonmap.differing.circumstances import Circumstance
 from gluonmap.differing.constraints import Budget, ConstraintChange, Direction, Move
-from gluonmap.differing.knobs import Turn
+from gluonmap.differing.knobs import KnobChange, Turn
 from gluonmap.differing.regressions import Regression
 from gluonmap.differing.resources import Growth
 from gluonmap.differing.spaces import Count, Shared
@@ -37,6 +37,7 @@ from gluonmap.relation import holds
 from gluonmap.report import words
 from gluonmap.report.differing import spaces
 from gluonmap.report.differing.headline import headline
+from gluonmap.report.differing.regressions import grew
 from gluonmap.report.differing.rendered import render, render_markdown
 from gluonmap.report.html import comparison, growths
 from gluonmap.space import Measured, OnDevice, Recipe, SpaceMap
@@ -893,6 +894,20 @@ def test_both_spaces_stand_side_by_side_on_one_scale() -> None:
     ]
     widths = [fill.attributes["style"] for fill in funnel.all("span", "fill")]
     assert widths == [f"width:{width}%" for width in (100.0, 100.0, 66.67, 100.0, 33.33, 66.67)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [(61, 62, "SGPR 61 → 62"), (60, 66, "SGPR 60 → 66 (1.1 ×)"), (0, 9, "SGPR 0 → 9"), (9, 3, "SGPR 9 → 3")],
+)
+def test_growth_that_is_hardly_any_is_no_factor(before: int, after: int, told: str) -> None:
+    found = difference(joint_map(), joint_map())
+    assert grew(found, Growth({}, "sgpr", before, after)) == told
+
+
+def test_a_sentence_does_not_begin_with_a_knob_whose_name_it_would_capitalise() -> None:
+    found = replace(difference(joint_map(), joint_map()), knobs=(KnobChange("schedule_hint", None, None),))
+    assert headline(found) == "No regression. 1 knob turned by one map only (schedule_hint)."
 
 
 def test_what_only_one_map_allows_is_a_part_of_the_whole() -> None:

@@ -200,6 +200,13 @@ def test_time_that_is_up_ends_the_learning_and_not_the_map(project: Project) -> 
     assert joint.sizes.feasible
 
 
+def test_the_programs_that_are_compiled_besides_the_questions_are_announced(project: Project) -> None:
+    kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
+    said = project.run("probe", kernel, *JOINT).stderr.splitlines()
+    told = "gluonmap: after the questions up to 4 distinct programs are compiled, to be handed over"
+    assert said.index(told) < next(n for n, line in enumerate(said) if "questions at most" in line)
+
+
 def test_without_resume_everything_is_asked_again(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
     first = project.run("probe", kernel, *JOINT)

@@ -209,6 +209,26 @@ def test_progress_is_lines_in_a_pipe_and_on_a_dumb_terminal_a_bar_on_others_and_
     assert piped(project.root, *arguments, "--out", "d", "--quiet", **more).stderr == b""
 
 
+def test_of_several_targets_each_line_of_progress_names_its_own_and_the_end_has_a_sentence_on_each(
+    project: Project,
+) -> None:
+    kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
+    done = project.run("probe", kernel, "-t", "cdna3,cdna4", COLUMNS="100")
+    lines = done.stderr.splitlines()
+    assert len([line for line in lines if line.startswith("gluonmap: gfx942: baseline PASS in ")]) == 1
+    assert len([line for line in lines if line.startswith("gluonmap: gfx950: baseline PASS in ")]) == 1
+    assert all(line.startswith(("gluonmap: gfx942: ", "gluonmap: gfx950: ")) for line in lines)
+    assert done.stdout.splitlines()[-3:] == [
+        "Each target in a sentence",
+        "gfx942 (cdna3)  1 of 2 knobs matters on gfx942; UNREAD changes nothing alone.",
+        "gfx950 (cdna4)  1 of 2 knobs matters on gfx950; UNREAD changes nothing alone.",
+    ]
+    assert done.stdout.count("no grid was given") == 2  # once in the notes of each map
+    one = project.run("probe", kernel, "-t", "cdna3", "--out", "one")
+    assert "gluonmap: baseline PASS in " in one.stderr
+    assert "Each target" not in one.stdout
+
+
 def test_each_command_has_half_a_line_in_the_list_of_commands() -> None:
     assert set(SUMMARIES) == set(cli.commands)
     told = CliRunner().invoke(cli, ["--help"], terminal_width=80).output

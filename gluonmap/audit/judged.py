@@ -40,6 +40,10 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     because: tuple[str, ...] = ()
     """What forbids it, in words."""
     repeat: str = ""
+    blame: tuple[str, ...] = ()
+    """Keys whose values are to blame, the fewest found."""
+    blamed: str = ""
+    """How that was seen, in a sentence."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,8 +180,12 @@ def _fates(told: Sequence[Told]) -> Iterator[Finding]:
         yield found(
             kind,
             f"{_who(group)} {verbs[len(group) > 1]}{how}{at}{why}",
-            *(place_of(item.bound.entry) for item in group),
-            details=tuple(f"forbidden by {words}" for words in first.because),
+            *(place_of(item.bound.entry, next(iter(item.blame), "")) for item in group),
+            details=(
+                *_blamed(group),
+                *(f"forbidden by {words}" for words in first.because),
+            ),
+            knob=first.blame[0] if all(item.blame == first.blame[:1] for item in group) and first.blame else "",
             outcome=first.outcome,
             reason=first.reason,
             at=first.at,
@@ -189,8 +197,23 @@ def _fates(told: Sequence[Told]) -> Iterator[Finding]:
         yield found(Kind.OVER_BUDGET, text, *(place_of(item.bound.entry) for item in too_big))
 
 
+def _blamed(group: Sequence[Told]) -> Iterator[str]:
+    """What is to blame; whose it is, where not all of them have it."""
+    sentences = dict.fromkeys(item.blamed for item in group)
+    for words in filter(None, sentences):
+        mine = _who([item for item in group if item.blamed == words])
+        yield words if len(sentences) == 1 else f"{mine}: {words}"
+
+
 def _who(group: Sequence[Told]) -> str:
-    return listed([item.bound.entry.name or "the configuration" for item in group])
+    return named([item.bound.entry for item in group])
+
+
+def named(entries: Sequence[Entry]) -> str:
+    """'entry "any"', 'entries "M_LEQ_16" and "any"', "[0]" of a list, "the configuration" that is a whole file."""
+    if all(entry.name and not entry.name.startswith("[") for entry in entries):
+        return f"entr{'y' if len(entries) == 1 else 'ies'} " + listed([f'"{entry.name}"' for entry in entries])
+    return listed([entry.name or "the configuration" for entry in entries])
 
 
 def _spills(told: Sequence[Told], context: Context) -> Iterator[Finding]:
@@ -245,7 +268,7 @@ def _one_program(group: Sequence[Told]) -> Finding:
     configs = [item.bound.entry.config for item in group]
     values = {name: {repr(config[name]) if name in config else "unset" for config in configs} for name in names}
     apart = [f"{name} ({', '.join(sorted(found))})" for name, found in values.items() if len(found) > 1]
-    who = listed([item.bound.entry.name for item in group])
+    who = named([item.bound.entry for item in group])
     digest = f" {group[0].digest[:8]}" if group[0].digest else ""
     text = f"{who} are one program{digest}: they differ in {listed(apart)}, which changes nothing between them"
     return found(Kind.DUPLICATE, text, *(place_of(item.bound.entry) for item in group))

@@ -16,15 +16,16 @@ from gluonmap.auditor.one_target import audit
 from gluonmap.auditor.wanted import Wanted
 from gluonmap.campaign import Campaign, Settings
 from gluonmap.errors import UsageError
-from gluonmap.events import Listener
+from gluonmap.events import Event, Listener, about
 from gluonmap.isolate import Isolation
 
 __all__ = ["Wanted", "run"]
 
 
 def run(settings: Settings, wanted: Wanted, chosen: Sequence[str], listen: Listener) -> Iterator[Audit]:
-    """The audits of all chosen targets; none chosen: those that the files are named for, else those that have a map,
-    else those that the kernel's API allows. A file that is named for another target is then left out.
+    """The audits of all chosen targets; none chosen: those that the files are named for, else those of the probe file's
+    TARGETS, else those that have a map, else those that the kernel's API allows, which a note tells. A file that is
+    named for another target is then left out.
 
     Raises:
         UsageError: a kernel, map or file that cannot be used, or nothing to audit.
@@ -32,7 +33,10 @@ def run(settings: Settings, wanted: Wanted, chosen: Sequence[str], listen: Liste
     with Isolation(jobs=settings.jobs) as isolation:
         campaign = Campaign(settings, isolation, listen)
         names = [targets.find(name).name for name in chosen]
-        for target in dict.fromkeys(names or _targets(campaign, wanted)):
+        each = list(dict.fromkeys(names or _targets(campaign, wanted)))
+        for target in each:
+            if len(each) > 1:
+                campaign.listen = about(target, listen)
             mine = wanted
             if not names:
                 kept = tuple(source for source in wanted.sources if source.target in ("", target))
@@ -45,8 +49,15 @@ def _targets(campaign: Campaign, wanted: Wanted) -> list[str]:
         return named
     if wanted.map:
         return [codec.read_map(Path(wanted.map)).target]
+    if declared := campaign.declared_targets():
+        return list(declared)
     mapped = [name for path in campaign.settings.root.glob(_MAPS) if (name := _target_of(path, campaign))]
-    return sorted(mapped) or [target.name for target in campaign.default_targets()]
+    if mapped:
+        return sorted(set(mapped))
+    found = [target.name for target in campaign.default_targets()]
+    which = f"{found[0]} alone" if len(found) == 1 else f"all {len(found)} targets, {', '.join(found)}"
+    campaign.listen(Event("note", f"no target named: auditing {which} (--target)"))
+    return found
 
 
 _MAPS = "reports/**/*.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from gluonmap.audit.entries import Bound, Names
 from gluonmap.audit.judged import Told
 from gluonmap.audit.shipped import Source
 from gluonmap.auditor.asking import Asking
+from gluonmap.auditor.blame import Blaming
 from gluonmap.auditor.ground import Ready, candidate_of
 from gluonmap.auditor.wanted import shown_path
 from gluonmap.confirm import digest_of
@@ -68,7 +70,14 @@ class Fates:
         for item, answer in zip(waiting, answers, strict=True):
             found[item.file][item.row] = self._compiled(item, answer)
         self._confirm(found, waiting)
-        return found
+        return self._blamed(found)
+
+    def _blamed(self, found: Mapping[str, Sequence[Told]]) -> dict[str, list[Told]]:
+        every = Blaming(self.asking, self.ready.description, self.names).blamed(
+            [item for rows in found.values() for item in rows]
+        )
+        rest = iter(every)
+        return {file: list(itertools.islice(rest, len(rows))) for file, rows in found.items()}
 
     def _from_map(self, bound: Bound, candidate: Candidate) -> Told | None:
         """What a stored map knows of an entry; None: it does not cover it, or lacks what a compile would tell."""

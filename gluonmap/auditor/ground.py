@@ -39,10 +39,10 @@ class Ready:
         if not self.map or self.space is None:
             return None
         moves = {name: value for name, value in bound.moves.items() if name in self.space.baseline}
-        return moves if _compiled(self.description.candidate(moves)) == _compiled(candidate) else None
+        return moves if compiled(self.description.candidate(moves)) == compiled(candidate) else None
 
 
-def _compiled(candidate: Candidate) -> str:
+def compiled(candidate: Candidate) -> str:
     """Equal for compiles of one program: of sizes counts what the compiler looks at."""
     seen = {name: describe_argument(value) for name, value in candidate.args.items()}
     return repr((sorted(seen.items()), sorted((name, repr(value)) for name, value in candidate.config.items())))

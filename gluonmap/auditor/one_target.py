@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from gluonmap import again, screen, source
 from gluonmap.audit import entries as binding
 from gluonmap.audit import judged
@@ -16,7 +18,7 @@ from gluonmap.audit.shipped import Form, Source
 from gluonmap.auditor import rules
 from gluonmap.auditor.asking import Asking
 from gluonmap.auditor.entries import Fates
-from gluonmap.auditor.ground import Grounding, Ready
+from gluonmap.auditor.ground import Grounding, Ready, candidate_of, compiled
 from gluonmap.auditor.wanted import Wanted, shown_path
 from gluonmap.campaign import Campaign
 from gluonmap.confirm import SecondOpinion
@@ -76,7 +78,7 @@ class _Audit:
             findings += more
         if ready.space is not None and ready.space.stable is False:
             self.notes.append("the kernel's code is unstable (two compiles differ): nothing is called one program")
-        self.notes += _unsaid([item.bound for item in every], ready.description)
+        self.notes += _unsaid([item.bound for item in every], ready.description, names)
         return Audit(
             kernel=self.inspection.kernel,
             file=self.file,
@@ -164,10 +166,23 @@ class _Audit:
         return found
 
 
-def _unsaid(bounds: Sequence[Bound], description: Description) -> Iterable[str]:
+def _sized(bounds: Sequence[Bound], description: Description, names: Names) -> Iterable[str]:
+    """Entries whose program depends on the sizes that their names tell, with those sizes."""
+    for bound in bounds:
+        left = {name: value for name, value in bound.moves.items() if name not in bound.sizes}
+        usual = candidate_of(description, msgspec.structs.replace(bound, moves=left), names)
+        candidate = candidate_of(description, bound, names)
+        if bound.sizes and (
+            isinstance(usual, str) or isinstance(candidate, str) or compiled(usual) != compiled(candidate)
+        ):
+            sizes = ", ".join(judged.shown(name, value) for name, value in bound.sizes.items())
+            yield f"{sizes} ({bound.entry.name or 'the configuration'})"
+
+
+def _unsaid(bounds: Sequence[Bound], description: Description, names: Names) -> Iterable[str]:
     """Notes on values that entries do not say."""
-    if named := sorted({name for bound in bounds for name in bound.sizes}):
-        yield f"{judged.listed(named)} as the names of files and entries tell"
+    if sized := list(dict.fromkeys(_sized(bounds, description, names))):
+        yield f"compiled for the sizes that the names of file and entry tell: {judged.listed(sized)}"
     ever = {name for bound in bounds for name in bound.entry.config}
     defaults = {screen.quoted(n, v) for bound in bounds for n, v in bound.defaults.items() if n in ever}
     if defaults:

@@ -31,7 +31,14 @@ if TYPE_CHECKING:
 )
 @click.option("--restriction", multiple=True, metavar="EXPR", help="A Kernel Tuner restriction to judge by the map.")
 @click.option("--prune", multiple=True, metavar="FILE.py:FUNCTION", help="A pruning function to judge by the map.")
-@click.option("--target", "-t", multiple=True, metavar="NAME[,NAME]", help="By default those that the files name.")
+@click.option(
+    "--target",
+    "-t",
+    multiple=True,
+    metavar="NAME[,NAME]",
+    help="By default those that the files' names tell, else of the probe file's TARGETS, else of the kernel's maps, "
+    "else all that its API allows.",
+)
 @click.option("--map", "map_file", default="", metavar="FILE", help="By default the kernel's own below reports/.")
 @click.option("--any-triton", is_flag=True, help="Use a map that another Triton made.")
 @click.option("--no-compile", is_flag=True, help="Say only what the map knows: needs no Triton.")

@@ -29,6 +29,12 @@ def render(space: SpaceMap, console: Console) -> None:
     show(console, lambda: _print(space, console))
 
 
+def render_heads(spaces: Sequence[SpaceMap], console: Console) -> None:
+    """Print the one sentence about each map, with its target."""
+    heads = [(words.target(space), words.sentence(space)) for space in spaces]
+    show(console, lambda: _section(console, "Each target in a sentence", _facts(heads)))
+
+
 def show(console: Console, report: Callable[[], None]) -> None:
     """Print a report to a terminal as it is; else without blanks at the ends of lines, and in ASCII where need be."""
     if console.is_terminal and not console.options.ascii_only:

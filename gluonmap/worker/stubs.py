@@ -17,13 +17,17 @@ from types import ModuleType
 from typing import Any
 
 
+class StandInUsed(TypeError):
+    """An import computes with what stands in for a package, which holds nothing."""
+
+
 class _Nothing(type):
     """A class whose every attribute is another such class: usable as annotation, dtype, base or decorator."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        value = _Nothing(name, (), {})
+        value = _Nothing(name, (), {"__module__": f"{cls.__module__}.{cls.__name__}"})
         setattr(cls, name, value)
         return value
 
@@ -31,12 +35,56 @@ class _Nothing(type):
         """A decorator hands back what it decorates; anything else is nothing again."""
         return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else cls
 
+    def __bool__(cls) -> bool:
+        return True
+
+
+def _refused(operation: str) -> Any:
+    def refuse(cls: type, *_: Any) -> Any:
+        package = cls.__module__.partition(".")[0]
+        raise StandInUsed(
+            f"the import computes with {cls.__module__}.{cls.__name__} ({operation}), and an empty module stands in "
+            f"for {package}: install {package} here instead"
+        )
+
+    return refuse
+
+
+for _name, _operation in {
+    "__lt__": "<",
+    "__le__": "<=",
+    "__gt__": ">",
+    "__ge__": ">=",
+    "__add__": "+",
+    "__radd__": "+",
+    "__sub__": "-",
+    "__rsub__": "-",
+    "__mul__": "*",
+    "__rmul__": "*",
+    "__truediv__": "/",
+    "__rtruediv__": "/",
+    "__mod__": "%",
+    "__floordiv__": "//",
+    "__rfloordiv__": "//",
+    "__rmod__": "%",
+    "__pow__": "**",
+    "__rpow__": "**",
+    "__int__": "int()",
+    "__float__": "float()",
+    "__index__": "as an index",
+    "__len__": "len()",
+    "__iter__": "iteration",
+    "__contains__": "in",
+    "__getitem__": "[]",
+}.items():
+    setattr(_Nothing, _name, _refused(_operation))
+
 
 class _EmptyModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        value = _Nothing(name, (), {})
+        value = _Nothing(name, (), {"__module__": self.__name__})
         setattr(self, name, value)
         return value
 

@@ -64,7 +64,9 @@ def changes_told(found: Difference) -> str:
         parts.append(f"{words.plural(classes, 'knob')} of another class")
     alone = [change.knob for change in found.knobs if change.before is None or change.after is None]
     if alone:
-        parts.append(f"{words.listed(map(words.visible, alone))} turned by one map only")
+        parts.append(
+            f"{words.plural(len(alone), 'knob')} turned by one map only ({words.listed(map(words.visible, alone))})"
+        )
     if rest := len(found.knobs) - classes - len(alone):
         parts.append(f"{words.plural(rest, 'knob')} with other values or conditions")
     if found.constraints:

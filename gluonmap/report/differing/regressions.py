@@ -43,10 +43,14 @@ def moved(moves: Config) -> str:
     return words.settings(moves) if moves else "the baseline"
 
 
+WORTH_A_FACTOR = 1.1
+"""Growth below it says nothing as a factor: "61 → 62 (1.0 ×)"."""
+
+
 def grew(found: Difference, growth: Growth) -> str:
     """Return "spills 42 → 376 (9.0 ×)"."""
     head, unit = words.resource(found.after.target, growth.resource)
-    times = f" ({growth.after / growth.before:.1f} ×)" if 0 < growth.before < growth.after else ""
+    times = f" ({growth.after / growth.before:.1f} ×)" if 0 < growth.before * WORTH_A_FACTOR <= growth.after else ""
     return f"{head} {growth.before:,} → {growth.after:,}{unit}{times}"
 
 
