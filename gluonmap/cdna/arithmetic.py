@@ -94,7 +94,8 @@ def divide_scale(x: Array, denominator: Array, numerator: Array) -> tuple[Array,
         np.full_like(x, np.nan),
         np.where(is_d, up, x),
         up,
-        np.where(is_d, up, x),
+        # The pseudo-code scales up here, which would overflow: the denominator is above 2**126.
+        np.where(is_d, down, x),
         down,
         np.where(is_n, up, x),
         up,
@@ -106,8 +107,12 @@ def divide_scale(x: Array, denominator: Array, numerator: Array) -> tuple[Array,
 def divide_fmas(a: Array, b: Array, c: Array, flag: Array) -> Array:
     """v_div_fmas_f32: a * b + c, with the scaling of v_div_scale taken back where the lane's flag is set."""
     result = fma(a, b, c)
+    if not flag.any():
+        return result
+    # One rounding: a float32 denormal would be rounded twice.
+    wide = np.multiply(a, b, dtype=f64) + c
     back = np.where(_exponent(c) > 127, i32(64), i32(-64))
-    return np.where(flag, np.ldexp(result, back), result)
+    return np.where(flag, np.ldexp(wide, back).astype(f32), result)
 
 
 def divide_fixup(quotient: Array, denominator: Array, numerator: Array) -> Array:
@@ -123,7 +128,9 @@ def divide_fixup(quotient: Array, denominator: Array, numerator: Array) -> Array
         (d == 0) | np.isinf(n),
         np.isinf(d) | (n == 0),
         _exponent(n) - _exponent(d) < -150,
-        _exponent(d) == 255,
+        # The pseudo-code has no case for a quotient beyond float32 even after scaling, whose refinement is NaN. That a
+        # division is rounded correctly leaves one answer.
+        (_exponent(d) == 255) | np.isnan(q),
     ]
     results = [n, d, np.full_like(q, np.nan), infinite, zero, zero, infinite]
     return np.select(choices, results, np.copysign(np.abs(q), np.where(sign, f32(-1), f32(1))))
@@ -172,6 +179,12 @@ def trailing_zeros(x: Array) -> Array:
 
 def permute_bytes(high: Array, low: Array, selector: Array) -> Array:
     """v_perm_b32: each byte of `selector` chooses a byte of `high`:`low`, a sign, 0x00 (12) or 0xff (above)."""
+    if selector.shape[-1] == 1:
+        choices = {int(c) for c in selector.flat}
+        if len(choices) == 1:
+            bytes_ = choices.pop().to_bytes(4, "little")
+            if max(bytes_) < 8:
+                return _permute_alike(high, low, bytes_)
     source = (np.asarray(high).astype(u64) << u64(32)) | low
     result: Any = u32(0)
     for k in range(4):
@@ -185,6 +198,21 @@ def permute_bytes(high: Array, low: Array, selector: Array) -> Array:
         else:
             byte = (source >> (u64(8) * choice.astype(u64))).astype(u32) & u32(255)
         result = result | (byte << u32(8 * k))
+    return np.asarray(result)
+
+
+def _permute_alike(high: Array, low: Array, choices: bytes) -> Array:
+    """The same for one selector, whose runs of neighbouring bytes are moved in one go."""
+    result: Any = u32(0)
+    start = 0
+    while start < 4:
+        end = start + 1
+        while end < 4 and choices[end] == choices[end - 1] + 1 and choices[end] != 4:
+            end += 1
+        word, place = (high, choices[start] - 4) if choices[start] > 3 else (low, choices[start])
+        run = (word >> u32(8 * place)) & u32((1 << 8 * (end - start)) - 1)
+        result = result | (run << u32(8 * start))
+        start = end
     return np.asarray(result)
 
 

@@ -15,15 +15,16 @@ import numpy.typing as npt
 from gluonmap.cdna.access import Access
 from gluonmap.cdna.findings import Findings, Kind
 from gluonmap.cdna.memory import Memory
-from gluonmap.cdna.program import SCALAR, Program
+from gluonmap.cdna.program import Program
 from gluonmap.cdna.state import LANES, Waves
 from gluonmap.cdna.text import Instruction
-from gluonmap.cdna.waits import Operation, Track
+from gluonmap.cdna.waits import Operation
 
 Array = npt.NDArray[Any]
 u8, u32, i32, i64 = np.uint8, np.uint32, np.int32, np.int64
 _FOUR = u32(0x01010101)
-_SEVERAL = 255
+_SEVERAL_OF = {1: 0xFF, 4: 0xFFFFFFFF}
+"""Mark of several readers, by the bytes of a unit."""
 
 
 class _Shadow:
@@ -43,8 +44,8 @@ class Sanitizer:
         """`waves`: of one work-group; `unwritten`: offsets of buffers that hold nothing yet."""
         self.program, self.memory, self.findings = program, memory, findings
         self.waves = waves
-        self._writer, self._reader = _Shadow(lds_bytes), _Shadow(lds_bytes)
-        self._unwritten, self._flying = _Shadow(lds_bytes, 1), _Shadow(lds_bytes)
+        self._shadows = _Shadow(lds_bytes), _Shadow(lds_bytes), _Shadow(lds_bytes, 1), _Shadow(lds_bytes)
+        """Writers, readers, what was never written, what a copy is on its way to."""
         self._global = np.ones(memory.bytes.nbytes, bool)
         self._empty = [b for b in memory.buffers if b.offset in unwritten]
         for buffer in self._empty:
@@ -105,8 +106,8 @@ class Sanitizer:
 
     def release(self) -> None:
         """All waves have met at a barrier."""
-        self._writer.bytes[:] = 0
-        self._reader.bytes[:] = 0
+        for shadow in self._shadows[:2]:
+            shadow.bytes[:] = 0
 
     def _text(self, pc: int) -> str:
         return self.program.code.instructions[pc].text
@@ -160,27 +161,35 @@ class Sanitizer:
         if not len(places):
             return
         whole, first, count, tags = self._units(places, access.size, tags)
-        atomic = access.action == "atomic"
+        writers, readers, unwritten, flying = (shadow.words if whole else shadow.bytes for shadow in self._shadows)
+        # Atomics of several waves at one place are what atomics are for.
+        races = access.action != "atomic"
         for k in range(count):
             unit = first + k
-            writer = (self._writer.words if whole else self._writer.bytes)[unit]
-            bad = (writer != 0) & (writer != tags)
+            bad = _foreign(writers[unit], tags)
             if store:
-                reader = (self._reader.words if whole else self._reader.bytes)[unit]
-                bad |= (reader != 0) & (reader != tags)
-                writers = self._writer.words if whole else self._writer.bytes
+                bad |= _foreign(readers[unit], tags)
                 writers[unit] = tags
                 clash = writers[unit] != tags
-                if clash.any() and not atomic:
-                    self._report_clash(w, access, active, clash, unit, whole, k)
-                (self._unwritten.words if whole else self._unwritten.bytes)[unit] = 0
+                if clash.any():
+                    bad |= clash & self._at_odds(w, access, active, unit, k if whole else 0)
+                unwritten[unit] = 0
             else:
-                self._read_checks(w, access, active, unit, whole, tags)
-            if bad.any() and not atomic:
-                self._report_race(w, access, active, bad, unit, whole, tags, writer, store, k)
-            flying = (self._flying.words if whole else self._flying.bytes)[unit]
-            if flying.any():
-                self._add(Kind.ASYNC_UNLANDED, w, access, active, flying != 0)
+                before = readers[unit]
+                marks = np.where(_foreign(before, tags), before.dtype.type(_SEVERAL_OF[before.itemsize]), tags)
+                readers[unit] = marks
+                # Of several waves that read one place in one instruction, only the last one's mark is left.
+                lost = readers[unit] != marks
+                if lost.any():
+                    readers[unit[lost]] = _SEVERAL_OF[before.itemsize]
+                fresh = unwritten[unit] != 0
+                if fresh.any():
+                    self._add(Kind.LDS_UNWRITTEN, w, access, active, fresh)
+            if races and bad.any():
+                self._add(Kind.LDS_RACE, w, access, active, bad)
+            in_flight = flying[unit] != 0
+            if in_flight.any():
+                self._add(Kind.ASYNC_UNLANDED, w, access, active, in_flight)
 
     def copy_issued(self, w: Waves, access: Access, at: Array, active: Array) -> None:
         """A copy to LDS was issued: it may write any time from now on, and has written once it is waited for."""
@@ -189,39 +198,33 @@ class Sanitizer:
             return
         waves = np.broadcast_to(w.ids[:, None], active.shape)[active]
         whole, first, count, tags = self._units(places, access.size, tags)
+        writers, readers, unwritten, flying = (shadow.words if whole else shadow.bytes for shadow in self._shadows)
         for k in range(count):
             unit = first + k
-            for shadow in (self._writer, self._reader):
-                seen = (shadow.words if whole else shadow.bytes)[unit]
-                bad = (seen != 0) & (seen != tags)
-                if bad.any():
-                    self._report_race(w, access, active, bad, unit, whole, tags, seen, True, -1)
-            (self._unwritten.words if whole else self._unwritten.bytes)[unit] = 0
-            (self._flying.words if whole else self._flying.bytes)[unit] = _FOUR if whole else 1
+            bad = _foreign(writers[unit], tags) | _foreign(readers[unit], tags)
+            if bad.any():
+                self._add(Kind.LDS_RACE, w, access, active, bad)
+            unwritten[unit] = 0
+            flying[unit] = _FOUR if whole else 1
         assert self._current is not None and self._current.landing is not None
-        self._current.landing.append((places, waves, tags, whole, first, count))
+        self._current.landing.append((waves, tags, whole, first, count))
 
     def _landed(self, operation: Operation, ids: Array) -> None:
         """A copy of the waves `ids` was waited for: it counts as their write now."""
-        for _, waves, tags, whole, first, count in operation.landing or ():
+        for waves, tags, whole, first, count in operation.landing or ():
+            writers, _, _, flying = (shadow.words if whole else shadow.bytes for shadow in self._shadows)
             mine = np.isin(waves, ids)
             for k in range(count):
                 unit = (first + k)[mine]
-                (self._flying.words if whole else self._flying.bytes)[unit] = 0
-                (self._writer.words if whole else self._writer.bytes)[unit] = tags[mine]
+                flying[unit] = 0
+                writers[unit] = tags[mine]
 
-    def _read_checks(self, w: Waves, access: Access, active: Array, unit: Array, whole: bool, tags: Array) -> None:
-        readers = self._reader.words if whole else self._reader.bytes
-        before = readers[unit]
-        other = (before != 0) & (before != tags)
-        # Several waves of one instruction may read one place: what was stored last is not all.
-        readers[unit] = np.where(other, u32(0xFFFFFFFF) if whole else u8(_SEVERAL), tags)
-        lost = readers[unit] != np.where(other, u32(0xFFFFFFFF) if whole else u8(_SEVERAL), tags)
-        if lost.any():
-            readers[unit[lost]] = u32(0xFFFFFFFF) if whole else u8(_SEVERAL)
-        unwritten = (self._unwritten.words if whole else self._unwritten.bytes)[unit]
-        if unwritten.any():
-            self._add(Kind.LDS_UNWRITTEN, w, access, active, unwritten != 0)
+    def _at_odds(self, w: Waves, access: Access, active: Array, unit: Array, step: int) -> bool:
+        """Whether lanes that write one place in one instruction write different values there."""
+        value = np.broadcast_to(w.U[access.data[0] + step], active.shape)[active]
+        order = np.argsort(unit, kind="stable")
+        same_place = unit[order][1:] == unit[order][:-1]
+        return bool((same_place & (value[order][1:] != value[order][:-1])).any())
 
     def _flat(self, w: Waves, at: Array, active: Array) -> tuple[Array, Array]:
         tags = np.broadcast_to((w.ids % self.waves + 1).astype(u8)[:, None], (w.count, LANES))
@@ -233,48 +236,8 @@ class Sanitizer:
     def _units(places: Array, size: int, tags: Array) -> tuple[bool, Array, int, Array]:
         """Dwords or bytes: which, the first of each access, how many, and the tags in that width."""
         if size >= 4 and not (places & 3).any():
-            return True, places >> 2, size // 4, tags * _FOUR
+            return True, places >> 2, size // 4, tags.astype(u32) * _FOUR
         return False, places, size, tags
-
-    def _report_race(
-        self,
-        w: Waves,
-        access: Access,
-        active: Array,
-        bad: Array,
-        unit: Array,
-        whole: bool,
-        tags: Array,
-        writer: Array,
-        store: bool,
-        step: int,
-    ) -> None:
-        """A dword whose bytes are of different state may look like a race: look at the bytes."""
-        del writer
-        places = (unit[bad] * 4)[:, None] + np.arange(4) if whole else unit[bad][:, None]
-        mine = (tags[bad] & 255).astype(u8)[:, None]
-        # The writer's shadow already holds this store, so only readers are left to look at; what it held came in `bad`.
-        readers = self._reader.bytes[places]
-        real = ((readers != 0) & (readers != mine)).any(axis=1) if store else np.zeros(len(places), bool)
-        del step
-        if not whole or not store:
-            real = np.ones(len(places), bool)
-        lanes = bad.copy()
-        lanes[bad] = real
-        if lanes.any():
-            self._add(Kind.LDS_RACE, w, access, active, lanes)
-
-    def _report_clash(
-        self, w: Waves, access: Access, active: Array, clash: Array, unit: Array, whole: bool, step: int
-    ) -> None:
-        """Waves that write one place in one instruction are at odds where they write different values."""
-        register = access.data[0] + (step if whole else 0)
-        value = np.broadcast_to(w.U[register], active.shape)[active]
-        order = np.argsort(unit, kind="stable")
-        same_place = unit[order][1:] == unit[order][:-1]
-        differs = value[order][1:] != value[order][:-1]
-        if (same_place & differs).any():
-            self._add(Kind.LDS_RACE, w, access, active, clash)
 
     def _add(self, kind: Kind, w: Waves, access: Access, active: Array, bad: Array) -> None:
         lanes = np.zeros(active.shape, bool)
@@ -282,9 +245,10 @@ class Sanitizer:
         self.findings.add_lanes(kind, access.instruction, w.ids, lanes)
 
 
-def fresh_track(ids: Array) -> Track:
-    """Nothing outstanding."""
-    return Track(ids)
-
-
-__all__ = ["SCALAR", "Sanitizer", "fresh_track"]
+def _foreign(seen: Array, tags: Array) -> Array:
+    """Where marks are of another wave than `tags`. A dword whose bytes differ is looked at byte by byte."""
+    bad = np.asarray((seen != 0) & (seen != tags))
+    if seen.itemsize > 1 and bad.any():
+        bytes_, own = seen[bad].view(u8).reshape(-1, 4), tags[bad].view(u8).reshape(-1, 4)
+        bad[bad] = ((bytes_ != 0) & (bytes_ != own)).any(axis=1)
+    return bad

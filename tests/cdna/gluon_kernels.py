@@ -160,7 +160,10 @@ def gemm_scaled(
 
 @gluon.jit
 def copy_through_lds(x_ptr, y_ptr, TILES: gl.constexpr, WAIT: gl.constexpr, LAST: gl.constexpr):
-    """y[t] = x[t].T for TILES tiles of 64 x 64 fp16: the copy of the next tile runs while this one is read."""
+    """y[t] = x[t].T for TILES tiles of 64 x 64 fp16, three in LDS: one is read while two are copied.
+
+    WAIT is 1 and LAST 0 for a right kernel.
+    """
     rows_first: gl.constexpr = gl.BlockedLayout([1, 8], [8, 8], [4, 1], [1, 0])
     columns_first: gl.constexpr = gl.BlockedLayout([8, 1], [8, 8], [1, 4], [0, 1])
     r = gl.arange(0, 64, layout=gl.SliceLayout(1, rows_first))
@@ -169,15 +172,18 @@ def copy_through_lds(x_ptr, y_ptr, TILES: gl.constexpr, WAIT: gl.constexpr, LAST
     r2 = gl.arange(0, 64, layout=gl.SliceLayout(1, columns_first))
     c2 = gl.arange(0, 64, layout=gl.SliceLayout(0, columns_first))
     out = c2[None, :] * 64 + r2[:, None]
-    ring = gl.allocate_shared_memory(gl.float16, [2, 64, 64], gl.SwizzledSharedLayout(8, 1, 1, [1, 0]))
-    cdna4.async_copy.buffer_load_to_shared(ring.index(0), x_ptr, offsets)
-    cdna4.async_copy.commit_group()
+    ring = gl.allocate_shared_memory(gl.float16, [3, 64, 64], gl.SwizzledSharedLayout(8, 1, 1, [1, 0]))
+    for t in gl.static_range(2):
+        cdna4.async_copy.buffer_load_to_shared(ring.index(t), x_ptr, offsets + t * 4096)
+        cdna4.async_copy.commit_group()
     for t in gl.static_range(TILES):
+        # The wait is where all waves meet: behind it everybody has read tile t - 1, and its place may be filled.
         if t + 1 < TILES:
-            cdna4.async_copy.buffer_load_to_shared(ring.index((t + 1) % 2), x_ptr, offsets + (t + 1) * 4096)
-            cdna4.async_copy.commit_group()
             cdna4.async_copy.wait_group(WAIT)
         else:
             cdna4.async_copy.wait_group(LAST)
-        tile = cdna4.async_copy.load_shared_relaxed(ring.index(t % 2), columns_first)
+        if t + 2 < TILES:
+            cdna4.async_copy.buffer_load_to_shared(ring.index((t + 2) % 3), x_ptr, offsets + (t + 2) * 4096)
+            cdna4.async_copy.commit_group()
+        tile = cdna4.async_copy.load_shared_relaxed(ring.index(t % 3), columns_first)
         cdna3.buffer_store(tile, y_ptr, out + t * 4096)
