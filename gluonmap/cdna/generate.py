@@ -69,6 +69,8 @@ def _block(out: Writer, program: Program, block: Block, sanitize: bool) -> None:
         written = program.effects[i.pc].written
         for operand in [m for m in matrices if written.intersection(_registers(m))]:
             del matrices[operand]
+    if block.end == len(program.code.instructions):
+        out.line("raise NotExecuted('the program runs on behind its last instruction')")
     out.line(f"return {block.end}")
 
 

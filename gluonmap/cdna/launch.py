@@ -309,7 +309,7 @@ class _Launch:
             start = descriptor.get("user_sgpr_kernarg_preload_offset", 0)
             words = self.memory.content(self.arguments_at).view(u32)[start : start + preloaded]
             scalar[:, filled : filled + len(words)] = words
-        filled = descriptor["user_sgpr_count"]
+        filled = descriptor.get("user_sgpr_count", filled + preloaded)
         group = np.arange(total) // code.waves
         numbers = (group % self.grid[0], group // self.grid[0] % self.grid[1], group // (self.grid[0] * self.grid[1]))
         for axis, number in zip("xyz", numbers, strict=True):
