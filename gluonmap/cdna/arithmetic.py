@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -70,75 +72,116 @@ def f16_bits_toward_zero(x: Array) -> Array:
     return np.where(over, near.view(u16) - u16(1), near.view(u16)).astype(u32)
 
 
-def divide_scale(x: Array, denominator: Array, numerator: Array) -> tuple[Array, Array]:
-    """v_div_scale_f32: `x` (one of the other two) scaled for a division without overflow, and the lanes' flag."""
-    x, d, n = np.broadcast_arrays(x, denominator, numerator)
-    wide_d, wide_n = d.astype(f64), n.astype(f64)
-    apart = _exponent(n) - _exponent(d) >= 96
-    small_d = (d != 0) & (np.abs(d) < np.finfo(f32).tiny)
-    reciprocal = np.abs(1.0 / wide_d) < np.finfo(f32).tiny
-    quotient = np.abs(wide_n / wide_d) < np.finfo(f32).tiny
-    up, down = np.ldexp(x, i32(64)), np.ldexp(x, i32(-64))
-    is_d, is_n = x == d, x == n
-    zero = (n == 0) | (d == 0)
-    choices = [
-        zero,
-        apart,
-        small_d,
-        reciprocal & quotient,
-        reciprocal,
-        quotient,
-        _exponent(n) <= 23,
-    ]
-    results = [
-        np.full_like(x, np.nan),
-        np.where(is_d, up, x),
-        up,
-        # The pseudo-code scales up here, which would overflow: the denominator is above 2**126.
-        np.where(is_d, down, x),
-        down,
-        np.where(is_n, up, x),
-        up,
-    ]
-    flag = ~zero & (apart | (~small_d & quotient))
-    return np.select(choices, results, x), flag
+def fma_f64(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c of float64, from the product in two parts: rounded once, but for sums very near a tie."""
+    high, low = _exact_product(a, b)
+    total = high + c
+    part = total - high
+    error = (high - (total - part)) + (c - part)
+    exact = total + (error + low)
+    return np.where(np.isfinite(exact), exact, a * b + c)
 
 
-def divide_fmas(a: Array, b: Array, c: Array, flag: Array) -> Array:
-    """v_div_fmas_f32: a * b + c, with the scaling of v_div_scale taken back where the lane's flag is set."""
-    result = fma(a, b, c)
-    if not flag.any():
-        return result
-    # One rounding: a float32 denormal would be rounded twice.
-    wide = np.multiply(a, b, dtype=f64) + c
-    back = np.where(_exponent(c) > 127, i32(64), i32(-64))
-    return np.where(flag, np.ldexp(wide, back).astype(f32), result)
+def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """a * b as a float64 and what it lacks (Dekker)."""
+    split = f64(2**27 + 1)
+
+    def halves(x: Array) -> tuple[Array, Array]:
+        big = split * x
+        upper = big - (big - x)
+        return upper, x - upper
+
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def divide_fixup(quotient: Array, denominator: Array, numerator: Array) -> Array:
-    """v_div_fixup_f32: the quotient, but for NaN, infinities, zeros and overflow, with the sign of the division."""
-    q, d, n = np.broadcast_arrays(quotient, denominator, numerator)
-    sign = np.signbit(d) ^ np.signbit(n)
-    infinite = np.where(sign, f32(-np.inf), f32(np.inf))
-    zero = np.where(sign, f32(-0.0), f32(0.0))
-    choices = [
-        np.isnan(n),
-        np.isnan(d),
-        ((n == 0) & (d == 0)) | (np.isinf(n) & np.isinf(d)),
-        (d == 0) | np.isinf(n),
-        np.isinf(d) | (n == 0),
-        _exponent(n) - _exponent(d) < -150,
-        # The pseudo-code has no case for a quotient beyond float32 even after scaling, whose refinement is NaN. That a
-        # division is rounded correctly leaves one answer.
-        (_exponent(d) == 255) | np.isnan(q),
-    ]
-    results = [n, d, np.full_like(q, np.nan), infinite, zero, zero, infinite]
-    return np.select(choices, results, np.copysign(np.abs(q), np.where(sign, f32(-1), f32(1))))
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The constants of v_div_scale, v_div_fmas and v_div_fixup for one type, and the functions."""
+
+    dtype: Any
+    bits: Any
+    mantissa_bits: int
+    apart: int
+    """Difference of exponents from which a quotient may overflow."""
+    scaling: int
+    """Exponent of the factor."""
+    small: int
+    """A numerator's exponent up to which it is scaled."""
+    vanishing: int
+    """Difference of exponents below which a quotient is zero."""
+    fma: Callable[[Array, Array, Array], Array]
+
+    @property
+    def special(self) -> int:
+        """Exponent of infinities and NaN."""
+        return 255 if self.dtype is f32 else 2047
+
+    def exponent(self, x: Array) -> Any:
+        """The biased exponent."""
+        shifted = bits(x, self.bits) >> self.bits(self.mantissa_bits)
+        return (shifted & self.bits(self.special)).astype(i32)
+
+    def scale(self, x: Array, denominator: Array, numerator: Array) -> tuple[Array, Array]:
+        """v_div_scale: `x` (one of the other two) scaled for a division without overflow, and the lanes' flag."""
+        x, d, n = np.broadcast_arrays(x, denominator, numerator)
+        tiny = np.finfo(self.dtype).tiny
+        apart = self.exponent(n) - self.exponent(d) >= self.apart
+        small_d = (d != 0) & (np.abs(d) < tiny)
+        reciprocal = np.abs(1 / d) < tiny
+        quotient = np.abs(n / d) < tiny
+        up, down = np.ldexp(x, i32(self.scaling)), np.ldexp(x, i32(-self.scaling))
+        is_d, is_n = x == d, x == n
+        zero = (n == 0) | (d == 0)
+        choices = [zero, apart, small_d, reciprocal & quotient, reciprocal, quotient]
+        choices.append(self.exponent(n) <= self.small)
+        results = [
+            np.full_like(x, np.nan),
+            np.where(is_d, up, x),
+            up,
+            # The pseudo-code scales up here, which would overflow: the denominator is above 2**126.
+            np.where(is_d, down, x),
+            down,
+            np.where(is_n, up, x),
+            up,
+        ]
+        flag = ~zero & (apart | (~small_d & quotient))
+        return np.select(choices, results, x), flag
+
+    def fmas(self, a: Array, b: Array, c: Array, flag: Array) -> Array:
+        """v_div_fmas: a * b + c, with the scaling of v_div_scale taken back where the lane's flag is set."""
+        result = self.fma(a, b, c)
+        if not flag.any():
+            return result
+        # In float64, so that a float32 denormal is rounded once.
+        wide = np.multiply(a, b, dtype=f64) + c if self.dtype is f32 else result
+        back = np.where(self.exponent(c) > self.special >> 1, i32(self.scaling), i32(-self.scaling))
+        return np.where(flag, np.ldexp(wide, back).astype(self.dtype), result)
+
+    def fixup(self, quotient: Array, denominator: Array, numerator: Array) -> Array:
+        """v_div_fixup: the quotient, but for NaN, infinities, zeros and overflow, with the sign of the division."""
+        q, d, n = np.broadcast_arrays(quotient, denominator, numerator)
+        sign = np.signbit(d) ^ np.signbit(n)
+        one = np.where(sign, self.dtype(-1), self.dtype(1))
+        infinite, zero = one * self.dtype(np.inf), one * self.dtype(0)
+        choices = [
+            np.isnan(n),
+            np.isnan(d),
+            ((n == 0) & (d == 0)) | (np.isinf(n) & np.isinf(d)),
+            (d == 0) | np.isinf(n),
+            np.isinf(d) | (n == 0),
+            self.exponent(n) - self.exponent(d) < self.vanishing,
+            # The pseudo-code has no case for a quotient beyond the type even after scaling, whose refinement is NaN.
+            # That a division is rounded correctly leaves one answer.
+            (self.exponent(d) == self.special) | np.isnan(q),
+        ]
+        results = [n, d, np.full_like(q, np.nan), infinite, zero, zero, infinite]
+        return np.select(choices, results, np.copysign(np.abs(q), one))
 
 
-def _exponent(x: Array) -> Array:
-    """The biased exponent of float32."""
-    return ((bits(x, u32) >> u32(23)) & u32(255)).astype(i32)
+DIVISION_F32 = Division(f32, u32, 23, 96, 64, 23, -150, fma)
+DIVISION_F64 = Division(f64, u64, 52, 768, 128, 53, -1075, fma_f64)
 
 
 def truncated(x: Array, dtype: Any) -> Array:
@@ -168,6 +211,11 @@ def leading_zeros(x: Array) -> Array:
     """Zeros above the highest one; 0xffffffff for 0 (v_ffbh_u32, s_flbit_i32_b32)."""
     high = np.floor(np.log2(np.maximum(x, u32(1)).astype(f64))).astype(i32)
     return np.where(x == 0, i32(-1), 31 - high).view(u32)
+
+
+def leading_signs(x: Array) -> Array:
+    """Bits below the highest one up to the first that differs from it; 0xffffffff if none does (v_ffbh_i32)."""
+    return leading_zeros((x ^ (x >> i32(31))).view(u32))
 
 
 def trailing_zeros(x: Array) -> Array:
@@ -250,11 +298,13 @@ def classify(x: Array, mask: Array) -> Array:
     return result
 
 
-def to_byte_float(x: Array, table: Array) -> Array:
+def to_byte_float(x: Array, table: Array, saturate: Any = False) -> Array:
     """float32 → the 8-bit float whose values are `table`, to nearest even, as uint32 below 256.
 
+    `saturate` (n, 1): where a finite value beyond the largest one becomes that.
+
     Raises:
-        NotExecuted: a value is beyond the largest one; what becomes of it depends on a mode.
+        NotExecuted: a value is beyond the largest one elsewhere, or infinite.
     """
     x = np.asarray(x, f32)
     finite = np.where(np.isfinite(table), table, 0)
@@ -263,6 +313,7 @@ def to_byte_float(x: Array, table: Array) -> Array:
     keep = np.isfinite(table[:128])[codes]
     codes, values = codes[keep], values[keep].astype(f64)
     size = np.abs(x).astype(f64)
+    size = np.where(saturate & np.isfinite(x), np.minimum(size, values[-1]), size)
     if (size[~np.isnan(x)] > values[-1]).any():
         raise NotExecuted("conversion to an 8-bit float of a value beyond its range")
     above = np.clip(np.searchsorted(values, size), 1, len(values) - 1)

@@ -46,8 +46,9 @@ def generate(program: Program, sanitize: bool) -> Generated:
     """The functions of all blocks. `sanitize`: with calls that check and count what is outstanding."""
     values: dict[str, Any] = {"NotExecuted": NotExecuted, "multiply": mfma.multiply, "matrix": mfma.matrix}
     text: list[str] = []
+    modal = any(i.name.startswith("s_setreg") for i in program.code.instructions)
     for block in program.blocks:
-        out = Writer(values, program.code.target)
+        out = Writer(values, program.code.target, modal)
         _block(out, program, block, sanitize)
         text += [f"def block_{block.start}(w):", _HEAD, *out.lines]
     source = "\n".join(text)

@@ -18,7 +18,7 @@ from gluonmap.cdna.generate import Generated, generate
 from gluonmap.cdna.lds import Lds
 from gluonmap.cdna.machine import Machine
 from gluonmap.cdna.memory import BASE, GlobalAccess, Memory
-from gluonmap.cdna.operands import EXEC
+from gluonmap.cdna.operands import EXEC, OVERFLOW
 from gluonmap.cdna.program import Program, build
 from gluonmap.cdna.sanitizer import Sanitizer
 from gluonmap.cdna.scratch import Scratch
@@ -317,6 +317,7 @@ class _Launch:
                 scalar[:, filled] = number
                 filled += 1
         scalar[:, EXEC : EXEC + 2] = 0xFFFFFFFF
+        scalar[:, OVERFLOW] = 0
         vector[0] = (np.arange(total) % code.waves * LANES)[:, None] + np.arange(LANES)
         ids = np.arange(total)
         tracks = [Track(ids)] if self.sanitizer else []

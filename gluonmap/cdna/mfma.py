@@ -35,6 +35,8 @@ SHAPES: dict[tuple[int, int, str], tuple[str, ...]] = {
     (16, 16, "bf16_1k"): _BOTH,
     (32, 2, "f32"): _BOTH,
     (16, 4, "f32"): _BOTH,
+    (32, 4, "xf32"): ("gfx942",),
+    (16, 8, "xf32"): ("gfx942",),
     (32, 16, "i8"): _BOTH,
     (16, 32, "i8"): _BOTH,
     **{(32, 16, t): _BOTH for t in _BYTES},
@@ -153,6 +155,12 @@ def matrix(w: Waves, operand: Matrix, side: int, fnuz: bool) -> Array:
         case "bf16":
             values = (registers.view(u16).astype(u32) << u32(16)).view(f32).reshape(*lanes, 2)
         case "f32":
+            values = registers.view(f32).reshape(*lanes, 1)
+        case "xf32":
+            if (registers & u32(0x1FFF)).any():
+                raise NotExecuted(
+                    "xf32 of values with more than 10 bits of mantissa: how they are rounded is not known"
+                )
             values = registers.view(f32).reshape(*lanes, 1)
         case "i8":
             values = registers.view(np.int8).reshape(*lanes, 4).astype(f64)

@@ -10,6 +10,9 @@ ACCUMULATION = 256
 VCC, M0, EXEC = 106, 124, 126
 """Where these stand among the scalar registers (the encoding of the ISA)."""
 
+OVERFLOW = 120
+"""Holds the mode FP16_OVFL, 0 or 1, among the scalar registers; the number is of a trap register, which nobody uses."""
+
 _SPECIAL = {
     "vcc": (VCC, 2),
     "vcc_lo": (VCC, 1),

@@ -15,7 +15,18 @@ SCALAR = 1000
 """Register numbers of scalar registers in `Effects` begin here."""
 
 _ENDS = ("s_branch", "s_cbranch", "s_barrier", "s_endpgm", "s_setpc", "s_swappc", "s_trap")
-_NO_RESULT = ("s_cmp", "s_bitcmp", "s_cbranch", "s_branch", "s_waitcnt", "s_barrier", "s_endpgm", "s_nop", "s_sleep")
+_NO_RESULT = (
+    "s_cmp",
+    "s_bitcmp",
+    "s_cbranch",
+    "s_branch",
+    "s_waitcnt",
+    "s_barrier",
+    "s_endpgm",
+    "s_nop",
+    "s_sleep",
+    "s_setreg",
+)
 _SECOND_RESULT = ("v_add_co", "v_addc_co", "v_sub", "v_div_scale", "v_mad_u64", "v_mad_i64")
 _SWAPS = ("v_permlane16_swap", "v_permlane32_swap", "v_swap")
 
@@ -130,7 +141,7 @@ def _effects(instruction: Instruction, found: access.Access | None) -> Effects:
         results = operands[:2]
     else:
         results = operands[:1]
-    if name == "v_div_fmas_f32":
+    if name.startswith("v_div_fmas"):
         touched |= {SCALAR + VCC, SCALAR + VCC + 1}
     return Effects(touched, frozenset(r for o in results for r in _registers(o)))
 

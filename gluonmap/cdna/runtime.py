@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gluonmap.cdna.arithmetic import count_bits
 from gluonmap.cdna.errors import NotExecuted
+from gluonmap.cdna.operands import OVERFLOW
 from gluonmap.cdna.state import LANES, Waves
 from gluonmap.cdna.text import Instruction
 
@@ -51,6 +52,17 @@ def put_pair(registers: list[Array], index: int, value: Any, where: Any) -> None
     value = np.ascontiguousarray(np.broadcast_to(value, registers[index].shape)).view(u64)
     np.copyto(registers[index], value.astype(u32), where=where)
     np.copyto(registers[index + 1], (value >> u64(32)).astype(u32), where=where)
+
+
+def not_overflowed(w: Waves, value: Array) -> Array:
+    """A float16 result, in a program that sets the mode in which it would saturate.
+
+    Raises:
+        NotExecuted: it is infinite in that mode; from which values it stays so is not known.
+    """
+    if (np.isinf(value) & (w.SU[OVERFLOW] != 0)).any():
+        raise NotExecuted("float16 overflows in saturating mode")
+    return value
 
 
 def clamped(value: Array) -> Any:

@@ -35,10 +35,12 @@ class Writer:
     In a block w is the group of waves, W what `where=` takes, and U, F, I, SU, SF, SI, SQ and scc are its registers.
     """
 
-    def __init__(self, values: dict[str, Any], target: str) -> None:
+    def __init__(self, values: dict[str, Any], target: str, modal: bool = False) -> None:
+        """`modal`: the program changes the mode in which float16 overflows."""
         self.lines: list[str] = []
         self.values = values
         self.target = target
+        self.modal = modal
 
     def line(self, text: str) -> None:
         self.lines.append("    " + text)
@@ -86,6 +88,8 @@ class Writer:
         index = destination.index
         if destination.kind != "v":
             raise NotExecuted(destination.text)
+        if kind == "h" and self.modal:
+            value = f"not_overflowed(w, {value})"
         if kind in "uif":
             self.line(f"put({LISTS[kind]}[{index + upper}], {value}, {where})")
         elif kind in _HALVES and (keep or upper):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gluonmap.cdna.generate import generate
-from gluonmap.cdna.operands import EXEC
+from gluonmap.cdna.operands import EXEC, OVERFLOW
 from gluonmap.cdna.program import build
 from gluonmap.cdna.state import LANES, SCALARS, Waves
 from gluonmap.cdna.text import read
@@ -68,6 +68,7 @@ def execute(
     vector = np.full((max(program.registers, 16), 1, LANES), 0xDEADBEEF, np.uint32)
     scalar = np.full((1, SCALARS), 0xDEADBEEF, np.uint32)
     scalar[0, EXEC : EXEC + 2] = exec_ & 0xFFFFFFFF, exec_ >> 32
+    scalar[0, OVERFLOW] = 0
     for register, values in (v or {}).items():
         values = np.atleast_1d(np.asarray(values))
         vector[register, 0, : len(values) if len(values) > 1 else LANES] = values

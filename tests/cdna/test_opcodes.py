@@ -37,6 +37,7 @@ LANES = {
     "v_bfrev_b32": [(1, 0x80000000), (0x12345678, 0x1E6A2C48)],
     "v_bcnt_u32_b32": [(0xFF, 10, 18)],
     "v_ffbh_u32": [(1, 31), (0x80000000, 0), (0, 0xFFFFFFFF), (0x00FFFFFF, 8), (0xFFFFFFFF, 0)],
+    "v_ffbh_i32": [(0x10000000, 3), (0xFFFFFFFF, 0xFFFFFFFF), (0xFFFF0000, 16), (0, 0xFFFFFFFF)],
     "v_ffbl_b32": [(1, 0), (0x80000000, 31), (0, 0xFFFFFFFF), (12, 2)],
     "v_perm_b32": [
         (0x77665544, 0x33221100, 0x07060504, 0x77665544),
@@ -137,6 +138,7 @@ LANES = {
     "v_min_f16": [(1.0, NAN, 1.0)],
     "v_max3_f16": [(1.0, 2.0, 3.0, 3.0)],
     "v_min3_f16": [(1.0, 2.0, 3.0, 1.0)],
+    "v_med3_f16": [(1.0, 5.0, 3.0, 3.0)],
     "v_fma_f16": [(1.0 + 2.0**-10, 1.0 + 2.0**-10, -1.0, 2.0**-9 + 2.0**-20)],
     "v_exp_f16": [(3.0, 8.0)],
     "v_log_f16": [(8.0, 3.0)],
@@ -147,6 +149,12 @@ LANES = {
     "v_trunc_f16": [(-1.5, -1.0)],
     "v_add_f64": [(1.0, 2.0**-50, 1.0 + 2.0**-50)],
     "v_mul_f64": [(1.5, 2.0, 3.0)],
+    "v_fma_f64": [(1.0 + 2.0**-52, 1.0 + 2.0**-52, -1.0, 2.0**-51 + 2.0**-104), (2.0, 3.0, INF, INF)],
+    "v_rcp_f64": [(4.0, 0.25)],
+    "v_div_fixup_f64": [(0.5, 4.0, -2.0, -0.5), (1.0, 0.0, 0.0, NAN)],
+    "v_ldexp_f64": [(1.5, 3, 12.0)],
+    "v_frexp_mant_f64": [(12.0, 0.75)],
+    "v_frexp_exp_i32_f64": [(12.0, 4)],
     "v_max_f64": [(1.5, NAN, 1.5)],
     "v_min_f64": [(1.5, -2.0, -2.0)],
     "v_cvt_f32_f16": [(1.5, 1.5), (2.0**-24, 2.0**-24)],
@@ -403,12 +411,53 @@ def test_division_is_rounded_correctly_over_the_whole_range() -> None:
     np.testing.assert_array_equal(waves.F[2][0], expected)
 
 
+def test_division_of_float64() -> None:
+    rng = np.random.default_rng(0)
+    n, d = (np.ldexp(rng.uniform(1, 2, 64), rng.integers(-900, 900, 64)) for _ in range(2))
+    words_ = {k: x.view(np.uint32)[j::2] for k, (x, j) in enumerate([(n, 0), (n, 1), (d, 0), (d, 1)])}
+    # The sequence that LLVM makes of n / d.
+    waves = execute(
+        """
+        v_div_scale_f64 v[4:5], s[0:1], v[2:3], v[2:3], v[0:1]
+        v_rcp_f64_e32 v[6:7], v[4:5]
+        v_fma_f64 v[8:9], -v[4:5], v[6:7], 1.0
+        v_fmac_f64_e32 v[6:7], v[6:7], v[8:9]
+        v_fma_f64 v[8:9], -v[4:5], v[6:7], 1.0
+        v_fmac_f64_e32 v[6:7], v[6:7], v[8:9]
+        v_div_scale_f64 v[8:9], vcc, v[0:1], v[2:3], v[0:1]
+        v_mul_f64 v[10:11], v[8:9], v[6:7]
+        v_fma_f64 v[4:5], -v[4:5], v[10:11], v[8:9]
+        s_nop 1
+        v_div_fmas_f64 v[4:5], v[4:5], v[6:7], v[10:11]
+        v_div_fixup_f64 v[0:1], v[4:5], v[2:3], v[0:1]
+        """,
+        words_,
+    )
+    got = np.stack([waves.U[0][0], waves.U[1][0]], axis=-1).copy().view(np.float64)[:, 0]
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(got, n / d)
+
+
 def test_source_signs_clamp_and_output_scaling() -> None:
     one, three = 0x3F800000, 0x40400000
     assert execute("v_add_f32_e64 v2, -v0, |v1|", {0: one, 1: three | 0x80000000}).F[2][0, 0] == 2.0
     assert execute("v_add_f32_e64 v2, v0, v1 clamp", {0: one, 1: three}).F[2][0, 0] == 1.0
     assert execute("v_add_f32_e64 v2, v0, v1 mul:2", {0: one, 1: three}).F[2][0, 0] == 8.0
     assert execute("v_add_f32_e64 v2, v0, v1 div:2", {0: one, 1: three}).F[2][0, 0] == 2.0
+
+
+def test_integers_saturate_under_clamp() -> None:
+    assert int(execute("v_add_u32_e64 v2, v0, v1 clamp", {0: 0xFFFFFFFF, 1: 2}).U[2][0, 0]) == 0xFFFFFFFF
+    assert int(execute("v_sub_u32_e64 v2, v0, 5 clamp", {0: 3}).U[2][0, 0]) == 0
+    assert int(execute("v_subrev_u32_e64 v2, 5, v0 clamp", {0: 3}).U[2][0, 0]) == 0
+
+
+def test_multiply_add_with_a_constant() -> None:
+    two, three = (int(np.float32(x).view(np.uint32)) for x in (2, 3))
+    assert execute("v_fmamk_f32 v2, v0, 0x41200000, v1", {0: two, 1: three}).F[2][0, 0] == 23.0
+    assert execute("v_fmaak_f32 v2, v0, v1, 0x41200000", {0: two, 1: three}).F[2][0, 0] == 16.0
+    waves = execute("v_fmac_f32_e32 v2, v0, v1", {0: two, 1: three, 2: two})
+    assert waves.F[2][0, 0] == 8.0
 
 
 def test_packed_opcodes_take_halves_by_op_sel() -> None:
@@ -457,6 +506,13 @@ def test_8_bit_floats_by_target() -> None:
     assert int(waves.U[1][0, 0]) == 0xC038BEEF
     with pytest.raises(cdna.NotExecuted, match="beyond its range"):
         execute("v_cvt_pk_fp8_f32 v1, v0, v0", {0: 0x7F000000})
+    mode = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1\n"
+    waves = execute(mode + "v_cvt_pk_fp8_f32 v1, v0, v0", {0: 0x7F000000}, target="gfx950")
+    assert int(waves.U[1][0, 0]) == 0xDEAD7E7E
+    waves = execute("v_cvt_scalef32_pk_fp8_f32 v1, v0, v2, 1.0", {0: 0x3F800000, 2: 0xC0000000}, target="gfx950")
+    assert int(waves.U[1][0, 0]) == 0xDEADC038
+    with pytest.raises(cdna.NotExecuted, match="a scale that is not 1"):
+        execute("v_cvt_scalef32_pk_fp8_f32 v1, v0, v0, 2.0", {0: 0}, target="gfx950")
 
 
 def test_multiply_add_of_64_bits() -> None:
@@ -545,12 +601,12 @@ def test_lanes_pull_push_swap_and_read() -> None:
     "unknown",
     [
         "v_add_f32_foo v0, v1, v2",
-        "v_add_u32_e64 v0, v1, v2 clamp",
+        "v_mul_lo_u32 v0, v1, v2 clamp",
         "v_mov_b32_dpp v0, v1 row_share:3",
         "v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], 0",
         "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0 cbsz:1",
         "v_add_f32_e32 v0, src_shared_base, v1",
-        "s_setreg_b32 hwreg(HW_REG_MODE), s0",
+        "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 1",
         "flat_load_dword v0, v[2:3]",
         "ds_read_u16_d16 v0, v1",
         "s_getpc_b64 s[0:1]",

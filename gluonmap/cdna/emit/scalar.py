@@ -8,7 +8,7 @@ import numpy as np
 
 from gluonmap.cdna.errors import NotExecuted
 from gluonmap.cdna.opcodes.scalar import COMPARE, IN_PLACE, NOTHING, SAVE_EXEC, TABLE, Scalar
-from gluonmap.cdna.operands import EXEC, Operand
+from gluonmap.cdna.operands import EXEC, OVERFLOW, Operand
 from gluonmap.cdna.text import Instruction
 from gluonmap.cdna.writer import Writer
 
@@ -59,6 +59,8 @@ def emit(out: Writer, i: Instruction) -> bool:
     elif name in ("s_bitcmp0_b32", "s_bitcmp1_b32"):
         a, b = (out.source(o, "u") for o in operands)
         out.line(f"scc[...] = (({a} >> ({b} & 31)) & 1) == {name[8]}")
+    elif name == "s_setreg_imm32_b32" and operands[0].text.replace(" ", "") == "hwreg(HW_REG_MODE,23,1)":
+        out.line(f"SU[{OVERFLOW}][...] = {int(operands[1].value) & 1}")
     elif name in ("s_bitset0_b32", "s_bitset1_b32"):
         bit = f"({out.constant(_ONE)} << ({out.source(operands[1], 'u')} & 31))"
         old = out.source(operands[0], "u")

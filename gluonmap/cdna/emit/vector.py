@@ -8,11 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from gluonmap.cdna.arithmetic import bit_table, divide_fmas, divide_scale, fma, to_byte_float
+from gluonmap.cdna.arithmetic import DIVISION_F32, DIVISION_F64, bit_table, fma, to_byte_float
 from gluonmap.cdna.errors import NotExecuted
 from gluonmap.cdna.formats import BF8, FP8
-from gluonmap.cdna.opcodes.vector import ACCUMULATE, COMPARE, COMPARED_KINDS, PACKED, TABLE, Lanes
-from gluonmap.cdna.operands import VCC, Operand
+from gluonmap.cdna.opcodes.vector import (
+    ACCUMULATE,
+    COMPARE,
+    COMPARED_KINDS,
+    CONSTANT,
+    PACKED,
+    SATURATE,
+    TABLE,
+    Lanes,
+)
+from gluonmap.cdna.operands import OVERFLOW, VCC, Operand
 from gluonmap.cdna.runtime import shuffle
 from gluonmap.cdna.text import Instruction
 from gluonmap.cdna.writer import LISTS, Writer, list_modifier
@@ -20,6 +29,7 @@ from gluonmap.cdna.writer import LISTS, Writer, list_modifier
 _COMPARISON = re.compile(r"v_cmp(x?)_(\w+)_([fiu](?:16|32|64))$")
 _CARRY = re.compile(r"v_(add|addc|sub|subb|subrev|subbrev)_co_u32$")
 _KNOWN = frozenset(["clamp", "mul:2", "mul:4", "div:2", "mul", "div", "op_sel", "op_sel_hi"])
+_F16_PAIRS = ("v_cvt_pk_f16_f32", "v_cvt_pkrtz_f16_f32")
 _VCC = Operand("vcc", "s", VCC, 2)
 _KIND_DTYPES: dict[str, Any] = {
     "u": np.uint32,
@@ -42,6 +52,8 @@ def emit(out: Writer, i: Instruction) -> bool:
     if name in TABLE:
         _check(i, _KNOWN)
         lanes = TABLE[name]
+        if out.modal and name in _F16_PAIRS:
+            raise NotExecuted(f"{i.text}: in a program that sets the overflow mode")
         select = list_modifier(i, "op_sel", len(lanes.sources) + 1, 0)
         if any(select) and not all(k in "wsh" for k in lanes.sources + lanes.result):
             raise NotExecuted(i.text)
@@ -60,10 +72,20 @@ def emit(out: Writer, i: Instruction) -> bool:
         # The two-operand form zeroes the other half, as most of gfx9 do.
         out.put(i.operands[0], lanes.result, f"{out.constant(lanes.compute)}({', '.join(sources)})")
         return True
+    if name in CONSTANT:
+        _check(i, frozenset())
+        same, order = CONSTANT[name]
+        lanes = TABLE[same]
+        sources = [out.source(i.operands[k], kind) for k, kind in zip(order, lanes.sources, strict=True)]
+        _result(out, i, lanes, sources, "W")
+        return True
     if match := _COMPARISON.match(name):
         return _compare(out, i, match)
     if match := _CARRY.match(name):
         return _carry(out, i, match[1])
+    if match := _SCALED.match(name):
+        _pack_scaled(out, i, match)
+        return True
     special = _SPECIAL.get(name)
     if special is None:
         return False
@@ -81,6 +103,9 @@ def _result(out: Writer, i: Instruction, lanes: Lanes, sources: list[str], where
     destination = i.operands[0]
     scale = _output_scale(i)
     clamp = "clamp" in i.modifiers
+    if clamp and i.name in SATURATE:
+        out.put(destination, lanes.result, f"{out.constant(SATURATE[i.name])}({', '.join(sources)})", where)
+        return
     arguments = ", ".join(sources)
     function = out.constant(lanes.compute)
     if isinstance(lanes.compute, np.ufunc) and lanes.result in "uif" and not clamp and scale is None:
@@ -141,7 +166,7 @@ def _carry(out: Writer, i: Instruction, how: str) -> bool:
 
 def _dpp(out: Writer, i: Instruction, name: str) -> bool:
     lanes = TABLE.get(ACCUMULATE.get(name, name))
-    if lanes is None or any(k not in "uif" for k in lanes.sources + lanes.result):
+    if lanes is None or any(k in "qld" for k in lanes.sources + lanes.result):
         return False
     pattern = out.constant(shuffle(i))
     _check(i, frozenset(i.modifiers))
@@ -150,12 +175,13 @@ def _dpp(out: Writer, i: Instruction, name: str) -> bool:
         raise NotExecuted(i.text)
     out.line(f"moved, written = shuffled(w, U[{first.index}], {pattern})")
     kind = lanes.sources[0]
-    value = "moved" if kind == "u" else f"moved.view({out.constant(_KIND_DTYPES[kind])})"
+    dtype = out.constant(_KIND_DTYPES[kind])
+    value = "moved" if kind == "u" else f"moved.view({dtype})" if kind in "if" else f"half(moved, 0, {dtype})"
     if first.absolute:
         value = f"np.abs({value})"
     if first.negative:
         value = f"(-{value})"
-    if (first.absolute or first.negative) and kind != "f":
+    if (first.absolute or first.negative) and kind not in "fh":
         raise NotExecuted(i.text)
     others = i.operands[2:] + ((i.operands[0],) if name in ACCUMULATE else ())
     sources = [value, *(out.source(o, k) for o, k in zip(others, lanes.sources[1:], strict=True))]
@@ -270,16 +296,18 @@ def _select(out: Writer, i: Instruction) -> None:
 def _divide_scale(out: Writer, i: Instruction) -> None:
     _check(i, frozenset())
     destination, flag, *sources = i.operands
-    values = ", ".join(out.source(o, "f") for o in sources)
-    out.line(f"scaled, flag = {out.constant(divide_scale)}({values})")
-    out.put(destination, "f", "scaled")
+    kind, division = ("f", DIVISION_F32) if i.name.endswith("f32") else ("d", DIVISION_F64)
+    values = ", ".join(out.source(o, kind) for o in sources)
+    out.line(f"scaled, flag = {out.constant(division.scale)}({values})")
+    out.put(destination, kind, "scaled")
     out.put_mask(flag, "flag")
 
 
 def _divide_fmas(out: Writer, i: Instruction) -> None:
     _check(i, frozenset())
-    values = ", ".join(out.source(o, "f") for o in i.operands[1:])
-    out.put(i.operands[0], "f", f"{out.constant(divide_fmas)}({values}, {out.mask(_VCC)})")
+    kind, division = ("f", DIVISION_F32) if i.name.endswith("f32") else ("d", DIVISION_F64)
+    values = ", ".join(out.source(o, kind) for o in i.operands[1:])
+    out.put(i.operands[0], kind, f"{out.constant(division.fmas)}({values}, {out.mask(_VCC)})")
 
 
 def _multiply_add_wide(out: Writer, i: Instruction) -> None:
@@ -348,11 +376,37 @@ def _pack_byte_floats(out: Writer, i: Instruction) -> None:
     """v_cvt_pk_fp8_f32, v_cvt_pk_bf8_f32: two values to one half of the destination."""
     _check(i, frozenset(("op_sel",)))
     upper = list_modifier(i, "op_sel", 3, 0)[2]
-    table = out.constant((FP8 if "fp8" in i.name else BF8)[out.target == "gfx942"])
+    low, high = (out.source(o, "f") for o in i.operands[1:])
+    out.put(i.operands[0], "w", _byte_pair(out, _byte_table(out, i.name), low, high), upper=upper, keep=True)
+
+
+_SCALED = re.compile(r"v_cvt_scalef32_pk_(fp8|bf8)_(f32|f16|bf16)$")
+
+
+def _pack_scaled(out: Writer, i: Instruction, match: re.Match[str]) -> None:
+    """v_cvt_scalef32_pk_fp8_f32 and its kin, with a scale of 1 and no other."""
+    _check(i, frozenset(("op_sel",)))
+    form, source = match.groups()
+    upper = list_modifier(i, "op_sel", 4, 0)[3]
+    destination, *sources, scale = i.operands
+    out.line(f"if ({out.source(scale, 'f')} != 1).any(): raise NotExecuted({i.text + ': a scale that is not 1'!r})")
+    wide = out.constant(np.float32)
+    if source == "f32":
+        low, high = (out.source(o, "f") for o in sources)
+    elif source == "f16":
+        low, high = (f"{out.source(sources[0], 'h', k)}.astype({wide})" for k in range(2))
+    else:
+        word = out.source(sources[0], "u")
+        shift, mask = out.constant(np.uint32(16)), out.constant(np.uint32(0xFFFF0000))
+        low, high = f"({word} << {shift}).view({wide})", f"({word} & {mask}).view({wide})"
+    out.put(destination, "w", _byte_pair(out, _byte_table(out, form), low, high), upper=upper, keep=True)
+
+
+def _byte_pair(out: Writer, table: str, low: str, high: str) -> str:
+    """Two float32 as 16 bits; whether they saturate is a mode."""
     function = out.constant(to_byte_float)
-    low, high = (f"{function}({out.source(o, 'f')}, {table})" for o in i.operands[1:])
-    value = f"({low} | ({high} << {out.constant(np.uint32(8))})).astype({out.constant(np.uint16)})"
-    out.put(i.operands[0], "w", value, upper=upper, keep=True)
+    low, high = (f"{function}({value}, {table}, SU[{OVERFLOW}] != 0)" for value in (low, high))
+    return f"({low} | ({high} << {out.constant(np.uint32(8))})).astype({out.constant(np.uint16)})"
 
 
 def _byte_table(out: Writer, name: str) -> str:
@@ -380,7 +434,9 @@ def _unpack_byte_floats(out: Writer, i: Instruction) -> None:
 _SPECIAL: dict[str, Callable[[Writer, Instruction], None]] = {
     "v_cndmask_b32": _select,
     "v_div_scale_f32": _divide_scale,
+    "v_div_scale_f64": _divide_scale,
     "v_div_fmas_f32": _divide_fmas,
+    "v_div_fmas_f64": _divide_fmas,
     "v_mad_u64_u32": _multiply_add_wide,
     "v_mad_i64_i32": _multiply_add_wide,
     "v_fma_mix_f32": _mix,

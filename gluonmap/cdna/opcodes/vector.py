@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from gluonmap.cdna.arithmetic import (
+    DIVISION_F32,
+    DIVISION_F64,
     Array,
     bf16_bits,
     classify,
     count_bits,
-    divide_fixup,
     f16,
     f16_bits,
     f16_bits_toward_zero,
@@ -25,9 +26,11 @@ from gluonmap.cdna.arithmetic import (
     f64,
     fma,
     fma_f16,
+    fma_f64,
     i32,
     i64,
     ldexp,
+    leading_signs,
     leading_zeros,
     permute_bytes,
     reverse_bits,
@@ -126,6 +129,7 @@ TABLE: dict[str, Lanes] = {
     "v_bfrev_b32": Lanes("u", "u", reverse_bits),
     "v_bcnt_u32_b32": Lanes("u", "uu", lambda a, b: count_bits(a) + b),
     "v_ffbh_u32": Lanes("u", "u", leading_zeros),
+    "v_ffbh_i32": Lanes("u", "i", leading_signs),
     "v_ffbl_b32": Lanes("u", "u", trailing_zeros),
     "v_perm_b32": Lanes("u", "uuu", permute_bytes),
     "v_alignbit_b32": Lanes(
@@ -209,7 +213,7 @@ TABLE: dict[str, Lanes] = {
     "v_ldexp_f32": Lanes("f", "fi", ldexp),
     "v_frexp_mant_f32": Lanes("f", "f", lambda a: np.where(np.isfinite(a), np.frexp(a)[0], a)),
     "v_frexp_exp_i32_f32": Lanes("i", "f", lambda a: np.where(np.isfinite(a), np.frexp(a)[1], i32(0))),
-    "v_div_fixup_f32": Lanes("f", "fff", divide_fixup),
+    "v_div_fixup_f32": Lanes("f", "fff", DIVISION_F32.fixup),
     # float16
     "v_add_f16": Lanes("h", "hh", np.add),
     "v_sub_f16": Lanes("h", "hh", np.subtract),
@@ -219,6 +223,7 @@ TABLE: dict[str, Lanes] = {
     "v_min_f16": Lanes("h", "hh", np.fmin),
     "v_max3_f16": Lanes("h", "hhh", lambda a, b, c: np.fmax(np.fmax(a, b), c), keeps_high=True),
     "v_min3_f16": Lanes("h", "hhh", lambda a, b, c: np.fmin(np.fmin(a, b), c), keeps_high=True),
+    "v_med3_f16": Lanes("h", "hhh", _median_float, keeps_high=True),
     "v_fma_f16": Lanes("h", "hhh", fma_f16, keeps_high=True),
     "v_exp_f16": Lanes("h", "h", lambda a: np.exp2(a.astype(f32)).astype(f16)),
     "v_log_f16": Lanes("h", "h", lambda a: np.log2(a.astype(f32)).astype(f16)),
@@ -230,6 +235,12 @@ TABLE: dict[str, Lanes] = {
     # float64
     "v_add_f64": Lanes("d", "dd", np.add),
     "v_mul_f64": Lanes("d", "dd", np.multiply),
+    "v_fma_f64": Lanes("d", "ddd", fma_f64),
+    "v_rcp_f64": Lanes("d", "d", lambda a: f64(1) / a),
+    "v_div_fixup_f64": Lanes("d", "ddd", DIVISION_F64.fixup),
+    "v_ldexp_f64": Lanes("d", "di", lambda a, b: np.ldexp(a, np.clip(b, -4000, 4000))),
+    "v_frexp_mant_f64": Lanes("d", "d", lambda a: np.where(np.isfinite(a), np.frexp(a)[0], a)),
+    "v_frexp_exp_i32_f64": Lanes("i", "d", lambda a: np.where(np.isfinite(a), np.frexp(a)[1], i32(0))),
     "v_max_f64": Lanes("d", "dd", np.fmax),
     "v_min_f64": Lanes("d", "dd", np.fmin),
     # Conversions
@@ -263,8 +274,22 @@ TABLE: dict[str, Lanes] = {
 ACCUMULATE: dict[str, str] = {
     "v_fmac_f32": "v_fma_f32",
     "v_fmac_f16": "v_fma_f16",
+    "v_fmac_f64": "v_fma_f64",
 }
 """Opcodes whose destination is their third source."""
+
+CONSTANT: dict[str, tuple[str, tuple[int, int, int]]] = {
+    "v_fmamk_f32": ("v_fma_f32", (1, 2, 3)),
+    "v_fmaak_f32": ("v_fma_f32", (1, 2, 3)),
+}
+"""Opcodes with a constant in their encoding: the same as another, with these of their operands."""
+
+SATURATE: dict[str, Callable[[Array, Array], Any]] = {
+    "v_add_u32": lambda a, b: np.minimum(np.add(a, b, dtype=u64), u64(0xFFFFFFFF)).astype(u32),
+    "v_sub_u32": lambda a, b: np.where(a < b, u32(0), a - b),
+    "v_subrev_u32": lambda a, b: np.where(b < a, u32(0), b - a),
+}
+"""What `clamp` makes of integer opcodes."""
 
 COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "lt": np.less,
