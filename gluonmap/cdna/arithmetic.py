@@ -314,7 +314,7 @@ def to_byte_float(x: Array, table: Array, saturate: Any = False) -> Array:
     codes, values = codes[keep], values[keep].astype(f64)
     size = np.abs(x).astype(f64)
     size = np.where(saturate & np.isfinite(x), np.minimum(size, values[-1]), size)
-    if (size[~np.isnan(x)] > values[-1]).any():
+    if ((size > values[-1]) & ~np.isnan(x)).any():
         raise NotExecuted("conversion to an 8-bit float of a value beyond its range")
     above = np.clip(np.searchsorted(values, size), 1, len(values) - 1)
     low, high = values[above - 1], values[above]
