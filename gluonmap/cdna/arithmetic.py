@@ -301,10 +301,11 @@ def classify(x: Array, mask: Array) -> Array:
 def to_byte_float(x: Array, table: Array, saturate: Any = False) -> Array:
     """float32 → the 8-bit float whose values are `table`, to nearest even, as uint32 below 256.
 
-    `saturate` (n, 1): where a finite value beyond the largest one becomes that.
+    `saturate` (n, 1): where a value beyond the largest one becomes that. What an infinity becomes there is not known:
+    it gives NaN, which shows in any result that it reaches (compilers convert registers that hold nothing, too).
 
     Raises:
-        NotExecuted: a value is beyond the largest one elsewhere, or infinite.
+        NotExecuted: a value is beyond the largest one elsewhere.
     """
     x = np.asarray(x, f32)
     finite = np.where(np.isfinite(table), table, 0)
@@ -313,8 +314,9 @@ def to_byte_float(x: Array, table: Array, saturate: Any = False) -> Array:
     keep = np.isfinite(table[:128])[codes]
     codes, values = codes[keep], values[keep].astype(f64)
     size = np.abs(x).astype(f64)
-    size = np.where(saturate & np.isfinite(x), np.minimum(size, values[-1]), size)
-    if ((size > values[-1]) & ~np.isnan(x)).any():
+    lost = np.isnan(x) | (saturate & np.isinf(x))
+    size = np.where(saturate & ~lost, np.minimum(size, values[-1]), size)
+    if ((size > values[-1]) & ~lost).any():
         raise NotExecuted("conversion to an 8-bit float of a value beyond its range")
     above = np.clip(np.searchsorted(values, size), 1, len(values) - 1)
     low, high = values[above - 1], values[above]
@@ -322,4 +324,4 @@ def to_byte_float(x: Array, table: Array, saturate: Any = False) -> Array:
     code = np.where(up, codes[above], codes[above - 1])
     negative = np.signbit(x) & ((code != 0) | ~np.isnan(table[0x80]))
     nan = u32(0x80 if np.isnan(table[0x80]) else 0x7F)
-    return np.where(np.isnan(x), nan, code | np.where(negative, u32(0x80), u32(0))).astype(u32)
+    return np.where(lost, nan, code | np.where(negative, u32(0x80), u32(0))).astype(u32)

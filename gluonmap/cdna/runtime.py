@@ -139,7 +139,7 @@ def shuffle(instruction: Instruction) -> Shuffle:
 def shuffled(w: Waves, value: Array, pattern: Shuffle) -> tuple[Array, Any]:
     """The values that the lanes get, and which lanes are written. An inactive source is as good as none."""
     found = pattern.valid & w.active[:, pattern.source]
-    moved = np.broadcast_to(value, (w.count, LANES))[:, pattern.source]
+    moved = np.ascontiguousarray(np.broadcast_to(value, (w.count, LANES))[:, pattern.source])
     written = w.active & pattern.enabled
     if pattern.zero_fill:
         return np.where(found, moved, u32(0)), written

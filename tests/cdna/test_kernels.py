@@ -6,6 +6,9 @@ random order. All must give the same bytes, and the sanitizer must have nothing 
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -250,7 +253,24 @@ def test_asynchronous_copies_land_before_they_are_read() -> None:
     np.testing.assert_array_equal(got["y_ptr"], x.transpose(0, 2, 1))
 
 
-RMSNORM = {"BLOCK_N": 1024, "ROWS_PER_PROGRAM": 1, "VEC": 8, "WARP_SIZE": 64, "num_warps": 4}
+RMSNORM = {"BLOCK_N": 1024, "ROWS_PER_PROGRAM": 1, "VEC": 8, "num_warps": 4}
+
+
+def check_rmsnorm(target: str, dtype: str, config: dict[str, Any], M: int = 9, N: int = 1337) -> None:
+    numbers = {"M": M, "N": N, "stride_xm": N, "stride_ym": N, "eps": 1e-6}
+    code = compiled(
+        bundled("rmsnorm").rmsnorm,
+        target,
+        {"x_ptr": f"*{dtype}", "w_ptr": f"*{dtype}", "y_ptr": f"*{dtype}", **numbers},
+        {"WARP_SIZE": 64, **config},
+    )
+    x = cdna.encode(RNG.standard_normal((M, N)) * np.exp2(RNG.integers(-4, 5, (M, 1))), dtype)
+    w = cdna.encode(RNG.standard_normal(N), dtype)
+    got = outputs(code, (2,), {"x_ptr": x, "w_ptr": w, "y_ptr": unwritten((M, N), dtype), **numbers})
+    wide = cdna.decode(x, dtype).reshape(M, N).astype(np.float64)
+    expected = wide / np.sqrt((wide**2).mean(axis=1, keepdims=True) + 1e-6) * cdna.decode(w, dtype)
+    limit = {"bf16": 3e-3, "fp16": 4e-4, "fp32": 1e-6}[dtype]
+    assert relative(cdna.decode(got["y_ptr"], dtype).reshape(M, N), expected) < limit
 
 
 @BOTH
@@ -263,21 +283,7 @@ RMSNORM = {"BLOCK_N": 1024, "ROWS_PER_PROGRAM": 1, "VEC": 8, "WARP_SIZE": 64, "n
     ],
 )
 def test_rmsnorm(target: str, dtype: str, config: dict[str, int]) -> None:
-    M, N = 9, 1337
-    numbers = {"M": M, "N": N, "stride_xm": N, "stride_ym": N, "eps": 1e-6}
-    code = compiled(
-        bundled("rmsnorm").rmsnorm,
-        target,
-        {"x_ptr": f"*{dtype}", "w_ptr": f"*{dtype}", "y_ptr": f"*{dtype}", **numbers},
-        RMSNORM | config,
-    )
-    x = cdna.encode(RNG.standard_normal((M, N)) * np.exp2(RNG.integers(-4, 5, (M, 1))), dtype)
-    w = cdna.encode(RNG.standard_normal(N), dtype)
-    got = outputs(code, (2,), {"x_ptr": x, "w_ptr": w, "y_ptr": unwritten((M, N), dtype), **numbers})
-    wide = cdna.decode(x, dtype).reshape(M, N).astype(np.float64)
-    expected = wide / np.sqrt((wide**2).mean(axis=1, keepdims=True) + 1e-6) * cdna.decode(w, dtype)
-    limit = {"bf16": 3e-3, "fp16": 4e-4, "fp32": 1e-6}[dtype]
-    assert relative(cdna.decode(got["y_ptr"], dtype).reshape(M, N), expected) < limit
+    check_rmsnorm(target, dtype, RMSNORM | config)
 
 
 BF16_GEMM = {
@@ -289,42 +295,57 @@ BF16_GEMM = {
     "NONKDIM": 16,
     "num_warps": 4,
 }
+OTHER = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "NUM_BUFFERS": 1, "NONKDIM": 32, "num_warps": 2}
 BF16_CONFIGS = [
     ("cdna3", {}),
-    ("cdna3", {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "NUM_BUFFERS": 1, "NONKDIM": 32, "num_warps": 2}),
+    ("cdna3", OTHER),
     ("cdna3", {"BLOCK_M": 32, "NUM_BUFFERS": 3, "GROUP_M": 1, "waves_per_eu": 2}),
     ("cdna4", {"NUM_BUFFERS": 3}),
-    ("cdna4", {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "NUM_BUFFERS": 1, "NONKDIM": 32, "num_warps": 2}),
+    ("cdna4", OTHER),
     ("cdna4", {"BLOCK_M": 32, "NUM_BUFFERS": 2, "GROUP_M": 1, "waves_per_eu": 2}),
 ]
 
 
-@pytest.mark.parametrize(("folder", "config"), BF16_CONFIGS)
-@pytest.mark.parametrize("K", [208, 256])
-def test_bundled_bf16_gemm(folder: str, config: dict[str, int], K: int) -> None:
-    M, N = 200, 136
-    config = BF16_GEMM | config
+def check_bf16_gemm(folder: str, target: str, config: dict[str, Any], M: int, N: int, K: int) -> None:
     if folder == "cdna4":
-        config["EVEN_K"] = K % config["BLOCK_K"] == 0
+        config = {**config, "EVEN_K": K % config["BLOCK_K"] == 0}
     numbers = {"M": M, "N": N, "K": K, "stride_am": K, "stride_ak": 1, "stride_bn": K, "stride_bk": 1}
     numbers |= {"stride_cm": N, "stride_cn": 1}
     code = compiled(
         bundled(f"{folder}/gemm_bf16").gemm_bf16,
-        "gfx942" if folder == "cdna3" else "gfx950",
+        target,
         {"a_ptr": "*bf16", "b_ptr": "*bf16", "c_ptr": "*bf16", **numbers},
         config,
     )
     a, b = (cdna.encode(RNG.standard_normal(shape), "bf16") for shape in ((M, K), (N, K)))
     grid = -(-M // config["BLOCK_M"]) * -(-N // config["BLOCK_N"])
     got = outputs(code, (grid,), {"a_ptr": a, "b_ptr": b, "c_ptr": unwritten((M, N), "bf16"), **numbers})
-    wide = (cdna.decode(x, "bf16").reshape(x.shape).astype(np.float64) for x in (a, b))
-    expected = next(wide) @ next(wide).T
-    assert relative(cdna.decode(got["c_ptr"], "bf16").reshape(M, N), expected) < 3e-3
+    left, right = (cdna.decode(x, "bf16").reshape(x.shape).astype(np.float64) for x in (a, b))
+    assert relative(cdna.decode(got["c_ptr"], "bf16").reshape(M, N), left @ right.T) < 3e-3
 
 
-@pytest.mark.parametrize("splits", [1, 2])
-def test_bundled_mxfp4_gemm(splits: int) -> None:
-    M, N, K = 300, 272, 608
+@pytest.mark.parametrize(("folder", "config"), BF16_CONFIGS)
+@pytest.mark.parametrize("K", [208, 256])
+def test_bundled_bf16_gemm(folder: str, config: dict[str, int], K: int) -> None:
+    check_bf16_gemm(folder, "gfx942" if folder == "cdna3" else "gfx950", BF16_GEMM | config, 200, 136, K)
+
+
+MXFP4_GEMM = {
+    "BLOCK_SIZE_M": 256,
+    "BLOCK_SIZE_N": 256,
+    "BLOCK_SIZE_K": 256,
+    "GROUP_SIZE_M": 2,
+    "NUM_KSPLIT": 1,
+    "num_warps": 8,
+    "num_stages": 2,
+    "waves_per_eu": 0,
+    "matrix_instr_nonkdim": 32,
+    "cache_modifier": None,
+}
+
+
+def check_mxfp4_gemm(config: dict[str, Any], M: int = 300, N: int = 272, K: int = 608) -> None:
+    splits = config["NUM_KSPLIT"]
     share = -(-K // (splits * 256)) * 256
     numbers = {"M": M, "N": N, "K": K, "stride_am": K // 2, "stride_ak": 1, "stride_bk": 1, "stride_bn": K // 2}
     numbers |= {"stride_ck": M * N, "stride_cm": N, "stride_cn": 1, "stride_asm": K // 32, "stride_ask": 1}
@@ -341,15 +362,13 @@ def test_bundled_mxfp4_gemm(splits: int) -> None:
             "b_scales_ptr": "*u8",
             **numbers,
         },
-        {"BLOCK_SIZE_M": 256, "BLOCK_SIZE_N": 256, "BLOCK_SIZE_K": 256, "GROUP_SIZE_M": 2, "NUM_KSPLIT": splits}
-        | {"SPLITK_BLOCK_SIZE": share, "num_warps": 8, "num_stages": 2, "waves_per_eu": 0, "matrix_instr_nonkdim": 32}
-        | {"cache_modifier": None},
+        {**config, "SPLITK_BLOCK_SIZE": share},
     )
     a, b = (RNG.integers(0, 256, (rows, K // 2)).astype(np.uint8) for rows in (M, N))
     a_scales, b_scales = (RNG.integers(124, 131, (rows, K // 32)).astype(np.uint8) for rows in (M, N))
     got = outputs(
         code,
-        (4 * splits,),
+        (splits * -(-M // 256) * -(-N // 256),),
         {"a_ptr": a, "b_ptr": b, "c_ptr": unwritten((splits, M, N), result)}
         | {"a_scales_ptr": a_scales, "b_scales_ptr": b_scales, **numbers},
     )
@@ -362,3 +381,48 @@ def test_bundled_mxfp4_gemm(splits: int) -> None:
     shares = [left[:, s * share : (s + 1) * share] @ right[:, s * share : (s + 1) * share].T for s in range(splits)]
     limit = 3e-3 if splits == 1 else 1e-6
     assert relative(cdna.decode(got["c_ptr"], result).reshape(splits, M, N), np.stack(shares)) < limit
+
+
+@pytest.mark.parametrize("splits", [1, 2])
+def test_bundled_mxfp4_gemm(splits: int) -> None:
+    check_mxfp4_gemm(MXFP4_GEMM | {"NUM_KSPLIT": splits})
+
+
+# The programs that the committed maps hand over: a choice of each, as many as GLUONMAP_CDNA_EVERY says.
+
+REPORTS = Path(__file__).resolve().parent.parent.parent / "reports"
+EVERY = int(os.environ.get("GLUONMAP_CDNA_EVERY", "40"))
+
+
+def programs(report: str) -> list[dict[str, Any]]:
+    """Configurations of a map's reduced space, every EVERY-th."""
+    return [p["config"] for p in json.loads((REPORTS / report).read_text()).get("joint", {}).get("programs", [])][
+        ::EVERY
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("folder", "target", "config"),
+    [
+        (folder, target, config)
+        for folder, target in (("cdna3", "gfx942"), ("cdna4", "gfx950"))
+        for config in programs(f"{folder}/gemm_bf16.{target}.json")
+    ],
+)
+def test_bf16_gemm_is_right_on_its_reduced_space(folder: str, target: str, config: dict[str, Any]) -> None:
+    check_bf16_gemm(folder, target, config, 2 * config["BLOCK_M"] - 40, config["BLOCK_N"] + 8, 272)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", programs("cdna4/gemm_mxfp4.gfx950.json"))
+def test_mxfp4_gemm_is_right_on_its_reduced_space(config: dict[str, Any]) -> None:
+    check_mxfp4_gemm(config)
+
+
+@pytest.mark.slow
+@BOTH
+@pytest.mark.parametrize("config", programs("rmsnorm.gfx942.json"))
+def test_rmsnorm_is_right_on_its_reduced_space(target: str, config: dict[str, Any]) -> None:
+    config = {name: value for name, value in config.items() if name != "NUM_PROGRAMS"}
+    check_rmsnorm(target, "bf16", config, M=config["ROWS_PER_PROGRAM"] + 3)

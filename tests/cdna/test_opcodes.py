@@ -511,6 +511,12 @@ def test_8_bit_floats_by_target() -> None:
     assert int(waves.U[1][0, 0]) == 0xDEAD7E7E
     waves = execute("v_cvt_scalef32_pk_fp8_f32 v1, v0, v2, 1.0", {0: 0x3F800000, 2: 0xC0000000}, target="gfx950")
     assert int(waves.U[1][0, 0]) == 0xDEADC038
+    waves = execute("v_cvt_scalef32_pk_fp8_f16 v1, v0, 1.0 op_sel:[0,0,1]", {0: 0xC0003C00}, target="gfx950")
+    assert int(waves.U[1][0, 0]) == 0xC038BEEF
+    waves = execute("v_cvt_scalef32_pk_f32_fp8 v[2:3], v0, 1.0 op_sel:[1,0,0]", {0: 0xC0380000}, target="gfx950")
+    assert [waves.F[2][0, 0], waves.F[3][0, 0]] == [1.0, -2.0]
+    waves = execute("v_cvt_scalef32_pk_bf16_fp8 v2, v0, 1.0", {0: 0xC038}, target="gfx950")
+    assert int(waves.U[2][0, 0]) == 0xC0003F80
     with pytest.raises(cdna.NotExecuted, match="a scale that is not 1"):
         execute("v_cvt_scalef32_pk_fp8_f32 v1, v0, v0, 2.0", {0: 0}, target="gfx950")
 

@@ -86,6 +86,9 @@ def emit(out: Writer, i: Instruction) -> bool:
     if match := _SCALED.match(name):
         _pack_scaled(out, i, match)
         return True
+    if match := _UNSCALED.match(name):
+        _unpack_scaled(out, i, match)
+        return True
     special = _SPECIAL.get(name)
     if special is None:
         return False
@@ -387,7 +390,7 @@ def _pack_scaled(out: Writer, i: Instruction, match: re.Match[str]) -> None:
     """v_cvt_scalef32_pk_fp8_f32 and its kin, with a scale of 1 and no other."""
     _check(i, frozenset(("op_sel",)))
     form, source = match.groups()
-    upper = list_modifier(i, "op_sel", 4, 0)[3]
+    upper = list_modifier(i, "op_sel", len(i.operands), 0)[len(i.operands) - 1]
     destination, *sources, scale = i.operands
     out.line(f"if ({out.source(scale, 'f')} != 1).any(): raise NotExecuted({i.text + ': a scale that is not 1'!r})")
     wide = out.constant(np.float32)
@@ -400,6 +403,25 @@ def _pack_scaled(out: Writer, i: Instruction, match: re.Match[str]) -> None:
         shift, mask = out.constant(np.uint32(16)), out.constant(np.uint32(0xFFFF0000))
         low, high = f"({word} << {shift}).view({wide})", f"({word} & {mask}).view({wide})"
     out.put(destination, "w", _byte_pair(out, _byte_table(out, form), low, high), upper=upper, keep=True)
+
+
+_UNSCALED = re.compile(r"v_cvt_scalef32_pk_(f32|f16|bf16)_(fp8|bf8)$")
+
+
+def _unpack_scaled(out: Writer, i: Instruction, match: re.Match[str]) -> None:
+    """v_cvt_scalef32_pk_f32_fp8 and its kin, with a scale of 1 and no other. All values fit into the wider types."""
+    _check(i, frozenset(("op_sel",)))
+    result, form = match.groups()
+    destination, source, scale = i.operands
+    upper = list_modifier(i, "op_sel", 3, 0)[0]
+    out.line(f"if ({out.source(scale, 'f')} != 1).any(): raise NotExecuted({i.text + ': a scale that is not 1'!r})")
+    out.line(f"codes = {out.source(source, 'u')} >> {out.constant(np.uint32(16 * upper))}")
+    if result == "f32":
+        _put_byte_pair(out, destination, _byte_table(out, form))
+    else:
+        pack = out.constant(TABLE["v_cvt_pk_f16_f32" if result == "f16" else "v_cvt_pk_bf16_f32"].compute)
+        table = _byte_table(out, form)
+        out.put(destination, "u", f"{pack}({table}[codes & 255], {table}[(codes >> 8) & 255])")
 
 
 def _byte_pair(out: Writer, table: str, low: str, high: str) -> str:
