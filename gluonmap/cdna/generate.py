@@ -96,8 +96,11 @@ def _checks(out: Writer, program: Program, i: Instruction) -> None:
         out.line(f"sanitizer.wait(w, {i.modifiers.get('vmcnt')}, {i.modifiers.get('lgkmcnt')})")
     elif i.name == "s_barrier":
         out.line(f"sanitizer.barrier(w, {out.constant(i)})")
-    elif effects.touched:
-        out.line(f"sanitizer.touch(w, {out.constant(i)}, {out.constant(effects.touched)})")
+    else:
+        memory_access = i.pc in program.accesses or i.name.startswith("ds_")
+        registers = effects.read if memory_access else effects.read | effects.written
+        if registers:
+            out.line(f"sanitizer.touch(w, {out.constant(i)}, {out.constant(registers)})")
     if (access := program.accesses.get(i.pc)) or i.name.startswith("ds_"):
         out.line(f"sanitizer.issue(w, {out.constant(i)}, {out.constant(access)}, {out.constant(effects.written)})")
 

@@ -33,9 +33,9 @@ _SWAPS = ("v_permlane16_swap", "v_permlane32_swap", "v_swap")
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Registers that an instruction reads or writes."""
+    """Registers that an instruction reads (or keeps in part), and those that it writes."""
 
-    touched: frozenset[int]
+    read: frozenset[int]
     written: frozenset[int]
 
 
@@ -126,24 +126,25 @@ def _blocks(code: Code, instructions: list[Instruction]) -> tuple[Block, ...]:
 
 def _effects(instruction: Instruction, found: access.Access | None) -> Effects:
     operands = instruction.operands
-    touched = frozenset(r for o in operands for r in _registers(o))
     name = instruction.name
-    results: tuple[Operand, ...]
+    results = 1
     if found is not None:
-        if found.to_lds:
-            return Effects(touched | {SCALAR + M0}, frozenset())
-        results = operands[:1] if found.action in ("load", "transpose") or found.returns else ()
+        results = 1 if (found.action in ("load", "transpose") and not found.to_lds) or found.returns else 0
     elif name.startswith(_NO_RESULT) or not operands:
-        results = ()
+        results = 0
     elif name.startswith(_SWAPS) or (
         name.startswith(_SECOND_RESULT) and len(operands) > 1 and operands[1].kind == "s" and operands[1].count == 2
     ):
-        results = operands[:2]
-    else:
-        results = operands[:1]
+        results = 2
+    read = {r for o in operands[results:] for r in _registers(o)}
+    if found is not None and found.returns and found.space == "buffer":
+        # Its data and its result are one register.
+        read.update(_registers(operands[0]))
+    if found is not None and found.to_lds:
+        read.add(SCALAR + M0)
     if name.startswith("v_div_fmas"):
-        touched |= {SCALAR + VCC, SCALAR + VCC + 1}
-    return Effects(touched, frozenset(r for o in results for r in _registers(o)))
+        read.update((SCALAR + VCC, SCALAR + VCC + 1))
+    return Effects(frozenset(read), frozenset(r for o in operands[:results] for r in _registers(o)))
 
 
 def _registers(operand: Operand) -> list[int]:

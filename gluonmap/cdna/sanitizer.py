@@ -18,7 +18,7 @@ from gluonmap.cdna.memory import Memory
 from gluonmap.cdna.program import Program
 from gluonmap.cdna.state import LANES, Waves
 from gluonmap.cdna.text import Instruction
-from gluonmap.cdna.waits import Operation
+from gluonmap.cdna.waits import Operation, Track
 
 Array = npt.NDArray[Any]
 u8, u32, i32, i64 = np.uint8, np.uint32, np.int32, np.int64
@@ -57,14 +57,14 @@ class Sanitizer:
     # Waits
 
     def touch(self, w: Waves, instruction: Instruction, registers: frozenset[int]) -> None:
-        """Before an instruction that reads or writes `registers`."""
+        """Before an instruction that reads `registers`, or writes them and is no load."""
         for track in w.tracks:
             if track.pending and not registers.isdisjoint(track.pending):
-                register = min(registers & track.pending.keys())
-                operation = track.pending[register]
-                name = self.program.register_name(register)
-                detail = f"{name}, of an outstanding {operation.what}"
-                self.findings.add(Kind.MISSING_WAIT, instruction, int(track.ids[0]), -1, detail)
+                self._missing(track, instruction, min(registers & track.pending.keys()))
+
+    def _missing(self, track: Track, instruction: Instruction, register: int) -> None:
+        detail = f"{self.program.register_name(register)}, of an outstanding {track.pending[register].what}"
+        self.findings.add(Kind.MISSING_WAIT, instruction, int(track.ids[0]), -1, detail)
 
     def issue(self, w: Waves, instruction: Instruction, access: Access | None, written: frozenset[int]) -> None:
         """Before a memory operation is issued."""
@@ -88,6 +88,10 @@ class Sanitizer:
         )
         self._current = operation
         for track in w.tracks:
+            # A load may overtake no other of its counter, so the later one's value stays: no wait is needed between.
+            late = [r for r in written & track.pending.keys() if not track.pending[r].before(operation)]
+            if late:
+                self._missing(track, instruction, min(late))
             track.issue(operation, self._landed)
 
     def wait(self, w: Waves, vmcnt: int | None, lgkmcnt: int | None) -> None:
@@ -127,15 +131,25 @@ class Sanitizer:
         at = offsets[active]
         groups = np.broadcast_to((w.ids // self.waves + 1).astype(i32)[:, None], active.shape)[active]
         whole = size >= 4 and not (at & 3).any()
-        owners, first, count = (self._owner_of_word, at >> 2, size // 4) if whole else (self._owner_of_byte, at, size)
+        owners, cells, first, count = (
+            (self._owner_of_word, self.memory.words, at >> 2, size // 4)
+            if whole
+            else (self._owner_of_byte, self.memory.bytes, at, size)
+        )
         for k in range(count):
-            before = owners[first + k]
-            owners[first + k] = groups
-            bad = ((before != 0) & (before != groups)) | (owners[first + k] != groups)
+            unit = first + k
+            before = owners[unit]
+            owners[unit] = groups
+            again, clash = (before != 0) & (before != groups), owners[unit] != groups
+            if not again.any() and not clash.any():
+                continue
+            value = _stored(w, access, active, k, whole)
+            # Who writes what is there already does no harm.
+            bad = (again & (cells[unit] != value)) | (clash & _at_odds(value, unit))
             if bad.any():
                 lanes = np.zeros(active.shape, bool)
                 lanes[active] = bad
-                other = before[bad][0] or owners[first + k][bad][0]
+                other = before[bad][0] or owners[unit][bad][0]
                 detail = f"work-groups {int(groups[bad][0]) - 1} and {int(other) - 1}"
                 self.findings.add_lanes(Kind.GROUP_RACE, access.instruction, w.ids, lanes, detail)
         self._mark(at, size)
@@ -172,7 +186,7 @@ class Sanitizer:
                 writers[unit] = tags
                 clash = writers[unit] != tags
                 if clash.any():
-                    bad |= clash & self._at_odds(w, access, active, unit, k if whole else 0)
+                    bad |= clash & _at_odds(_stored(w, access, active, k, whole), unit)
                 unwritten[unit] = 0
             else:
                 before = readers[unit]
@@ -219,13 +233,6 @@ class Sanitizer:
                 flying[unit] = 0
                 writers[unit] = tags[mine]
 
-    def _at_odds(self, w: Waves, access: Access, active: Array, unit: Array, step: int) -> bool:
-        """Whether lanes that write one place in one instruction write different values there."""
-        value = np.broadcast_to(w.U[access.data[0] + step], active.shape)[active]
-        order = np.argsort(unit, kind="stable")
-        same_place = unit[order][1:] == unit[order][:-1]
-        return bool((same_place & (value[order][1:] != value[order][:-1])).any())
-
     def _flat(self, w: Waves, at: Array, active: Array) -> tuple[Array, Array]:
         tags = np.broadcast_to((w.ids % self.waves + 1).astype(u8)[:, None], (w.count, LANES))
         if active.all():
@@ -243,6 +250,22 @@ class Sanitizer:
         lanes = np.zeros(active.shape, bool)
         lanes[active] = bad
         self.findings.add_lanes(kind, access.instruction, w.ids, lanes)
+
+
+def _stored(w: Waves, access: Access, active: Array, step: int, whole: bool) -> Array:
+    """What the active lanes store: their dword or byte number `step`."""
+    if whole:
+        return np.broadcast_to(w.U[access.data[0] + step], active.shape)[active]
+    register = np.broadcast_to(w.U[access.data[0] + step // 4], active.shape)[active]
+    shift = 8 * (step % 4) + (16 if access.high else 0)
+    return ((register >> u32(shift)) & u32(255)).astype(u8)
+
+
+def _at_odds(value: Array, unit: Array) -> bool:
+    """Whether lanes that write one place in one instruction write different values there."""
+    order = np.argsort(unit, kind="stable")
+    same_place = unit[order][1:] == unit[order][:-1]
+    return bool((same_place & (value[order][1:] != value[order][:-1])).any())
 
 
 def _foreign(seen: Array, tags: Array) -> Array:

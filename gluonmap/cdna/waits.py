@@ -33,6 +33,10 @@ class Operation:
     landing: Any = None
     """Of a copy to LDS: (addresses, waves), one per written byte run; see `sanitizer`."""
 
+    def before(self, later: Operation) -> bool:
+        """Whether it is over when `later` is."""
+        return self.counter == later.counter and self.ordered and later.ordered
+
 
 @dataclass(slots=True)
 class Track:
