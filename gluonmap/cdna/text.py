@@ -19,6 +19,7 @@ _LABEL = re.compile(r"^(\.?[\w$]+):")
 _MODIFIER = re.compile(r"^[a-z][a-z_0-9]*:(?![0-9]+\])")
 _NUMBER = re.compile(r"^-?(0x[0-9a-fA-F]+|\d+)$")
 _COUNTER = re.compile(r"(vmcnt|lgkmcnt|expcnt)\((\d+)\)")
+_CALLER = re.compile(r"@\[ ([^\s\]]+:\d+):\d+")
 _WAVE = 64
 
 
@@ -28,9 +29,11 @@ class Line:
 
     file: str
     line: int
+    called_from: tuple[str, ...] = ()
+    """Where the function that holds it was inlined, innermost first: "kernel.py:134"."""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return " called from ".join((f"{self.file}:{self.line}", *self.called_from))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +132,8 @@ def read(text: str) -> Code:
             if word == ".loc":
                 number, where = (int(p) for p in rest.split()[:2])
                 # Line 0 means code of no line of its own: the last line named is nearer than none.
-                line = Line(files.get(number, "?"), where) if where else line
+                if where:
+                    line = Line(files.get(number, "?"), where, tuple(_CALLER.findall(raw)))
             elif word == ".file" and (match := re.match(r'(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"', rest)):
                 files[int(match[1])] = match[2]
             elif word == ".section":

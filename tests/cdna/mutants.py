@@ -58,6 +58,21 @@ def without(assembly: str, opcode: str) -> Iterator[Mutant]:
             )
 
 
+def barriers(assembly: str) -> Iterator[Mutant]:
+    """Each s_barrier deleted, but for those before which nothing was read from LDS, written there, or waited for.
+
+    Triton 3.8 puts such a one between the first two asynchronous copies.
+    """
+    lines = assembly.splitlines()
+    needed = False
+    numbers = set()
+    for number, line in enumerate(lines):
+        needed = needed or line.startswith(("\tds_", "\ts_waitcnt vmcnt"))
+        if needed:
+            numbers.add(number + 1)
+    return (m for m in without(assembly, "s_barrier") if int(m.place.partition(":")[0]) in numbers)
+
+
 def weakened(assembly: str) -> Iterator[Mutant]:
     """Each counter of each s_waitcnt one higher."""
     lines = assembly.splitlines()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from assembly import text
 from compiling import compiled
-from mutants import Case, verdicts, weakened, without
+from mutants import Case, barriers, verdicts, weakened, without
 
 from gluonmap import cdna
 from gluonmap.cdna import Kind
@@ -337,7 +337,7 @@ SLOW = ("gemm gfx942", "softmax gfx950")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in CASES])
 def test_every_missing_or_weaker_wait_and_every_missing_barrier_is_found(name: str) -> None:
     case = CASES[name]()
-    for mutants in (without(case.assembly, "s_waitcnt"), weakened(case.assembly), without(case.assembly, "s_barrier")):
+    for mutants in (without(case.assembly, "s_waitcnt"), weakened(case.assembly), barriers(case.assembly)):
         told = verdicts(case, mutants)
         assert told and [place for place, verdict in told.items() if verdict != "finding"] == []
 

@@ -73,6 +73,11 @@ def test_lines_of_the_source() -> None:
     assert code.instructions[1].line == Line("kernel.py", 42)
 
 
+def test_lines_of_inlined_functions_say_where_these_are_called() -> None:
+    chain = '.file 1 "/" "k.py"\n.loc 1 78 5 ; k.py:78:5 @[ k.py:99:1 @[ main.py:134:9 ] ]\ns_nop 0'
+    assert str(read(text(chain)).instructions[0].line) == "k.py:78 called from k.py:99 called from main.py:134"
+
+
 def test_blocks_begin_at_targets_of_branches_and_not_at_other_labels() -> None:
     program = build(
         read(text("s_mov_b32 s4, 1\n.Ltmp0:\ns_mov_b32 s5, 1\n.LBB0_1:\ns_mov_b32 s6, 1\ns_cbranch_scc1 .LBB0_1"))
