@@ -83,6 +83,15 @@ def _median_float(a: Array, b: Array, c: Array) -> Any:
     return np.where(np.isnan(a) | np.isnan(b) | np.isnan(c), lowest, _median(a, b, c))
 
 
+def _maximum(a: Array, b: Array) -> Any:
+    """The maximum of IEEE 754-2019: NaN if one is, and +0 above -0."""
+    return np.where((a == 0) & (b == 0), a + b, np.maximum(a, b))
+
+
+def _minimum(a: Array, b: Array) -> Any:
+    return -_maximum(-a, -b)
+
+
 def _sin(x: Array) -> Any:
     return np.sin(2 * np.pi * x.astype(f64)).astype(f32)
 
@@ -196,6 +205,8 @@ TABLE: dict[str, Lanes] = {
     "v_min_f32": Lanes("f", "ff", np.fmin),
     "v_max3_f32": Lanes("f", "fff", lambda a, b, c: np.fmax(np.fmax(a, b), c)),
     "v_min3_f32": Lanes("f", "fff", lambda a, b, c: np.fmin(np.fmin(a, b), c)),
+    "v_maximum3_f32": Lanes("f", "fff", lambda a, b, c: _maximum(_maximum(a, b), c)),
+    "v_minimum3_f32": Lanes("f", "fff", lambda a, b, c: _minimum(_minimum(a, b), c)),
     "v_med3_f32": Lanes("f", "fff", _median_float),
     # One unit in the last place on hardware; here to nearest.
     "v_exp_f32": Lanes("f", "f", np.exp2),
