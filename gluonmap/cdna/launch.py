@@ -16,7 +16,7 @@ from gluonmap.cdna.figures import Figures, Summary, summarise
 from gluonmap.cdna.findings import Finding, Findings
 from gluonmap.cdna.generate import Generated, generate
 from gluonmap.cdna.lds import Lds
-from gluonmap.cdna.machine import Machine
+from gluonmap.cdna.machine import Machine, Trace
 from gluonmap.cdna.memory import BASE, GlobalAccess, Memory
 from gluonmap.cdna.operands import EXEC, OVERFLOW
 from gluonmap.cdna.program import Program, build
@@ -40,6 +40,8 @@ _USER_SGPRS = (
     ("private_segment_size", 1),
 )
 """Scalar registers that the launch fills first, in this order, each where its directive says so."""
+_TOGETHER = 1 << 29
+"""Bytes of registers and LDS that work-groups which run together may have."""
 _PACKET = 64
 """Bytes of an AQL dispatch packet."""
 
@@ -112,6 +114,7 @@ def run(
     seed: int = 0,
     order: int | None = None,
     steps: int = STEPS,
+    trace: Trace | None = None,
 ) -> Result:
     """Execute `compiled` on `grid`; arrays among `arguments` are written in place.
 
@@ -121,7 +124,8 @@ def run(
     argument's size; a float one of 4 bytes is float32.
 
     seed: of what registers and LDS hold at the start. order: None runs all waves in step; a number runs them one after
-    the other between barriers, in an order drawn from it. Neither may change the result of a right kernel.
+    the other between barriers, in an order drawn from it. Neither may change the result of a right kernel. Of a grid
+    too large for that, some work-groups run to their end before others begin. trace: is told of each block before it runs.
 
     Raises:
         NotExecuted: an instruction or detail is not known. Arrays are left as they were.
@@ -130,7 +134,7 @@ def run(
     """
     kernel = prepare(compiled)
     launch = _Launch(kernel, _grid(grid), _in_order(kernel, arguments), sanitize, figures, seed)
-    summary = launch.execute(order, steps)
+    summary = launch.execute(order, steps, trace)
     return Result(launch.findings.all(), launch.machine.executed, summary)
 
 
@@ -215,31 +219,38 @@ class _Launch:
         ]
         self.packet_at = self.memory.allocate("the dispatch packet", self._packet())
         waves = code.waves
-        total = self.groups * waves
-        self.figures = Figures(kernel.program, waves) if figures else None
         lds_stride = max((kernel.shared_bytes + 15) & ~15, 16)
+        each = lds_stride + waves * LANES * 4 * kernel.program.registers
+        self.together = min(self.groups, max(1, _TOGETHER // each))
+        """Work-groups that run at one time."""
+        self.figures = Figures(kernel.program, waves) if figures else None
         self.sanitizer = (
-            Sanitizer(kernel.program, self.memory, self.findings, self.groups * lds_stride, waves, unwritten)
+            Sanitizer(kernel.program, self.memory, self.findings, self.together * lds_stride, waves, unwritten)
             if sanitize
             else None
         )
-        lds = Lds(self.groups, kernel.shared_bytes, waves, self.findings, self.rng, self.sanitizer, self.figures)
+        lds = Lds(self.together, kernel.shared_bytes, waves, self.findings, self.rng, self.sanitizer, self.figures)
         access = GlobalAccess(self.memory, lds, self.findings, code.target == "gfx950", self.sanitizer, self.figures)
-        scratch = Scratch(total, code.descriptor.get("private_segment_fixed_size", 0), self.findings, self.figures)
+        private = code.descriptor.get("private_segment_fixed_size", 0)
+        scratch = Scratch(self.groups * waves, private, self.findings, self.figures)
         self.bound = kernel.generated(sanitize).bind(memory=access, lds=lds, scratch=scratch, sanitizer=self.sanitizer)
-        self.waves = self._waves(total)
         self.machine: Machine
 
-    def execute(self, order: int | None, steps: int) -> Summary | None:
+    def execute(self, order: int | None, steps: int, trace: Trace | None) -> Summary | None:
         """Run to the end and write the arrays back."""
         blocks = {b.start: b for b in self.kernel.program.blocks}
         release = self.sanitizer.release if self.sanitizer else lambda: None
-        self.machine = Machine(blocks, self.bound, steps, release)
+        self.machine = Machine(blocks, self.bound, steps, release, trace)
+        rng = np.random.default_rng(order)
         with np.errstate(all="ignore"):
-            if order is None:
-                self.machine.run(self.waves)
-            else:
-                self.machine.run_apart(self.waves, np.random.default_rng(order))
+            for first in range(0, self.groups, self.together):
+                if self.sanitizer and first:
+                    self.sanitizer.fresh()
+                waves = self._waves(range(first, min(first + self.together, self.groups)))
+                if order is None:
+                    self.machine.run(waves)
+                else:
+                    self.machine.run_apart(waves, rng)
         for array, address in self.arrays:
             array[...] = self.memory.content(address)
         return summarise(self.figures, self.machine.visits, blocks) if self.figures else None
@@ -288,9 +299,11 @@ class _Launch:
         packet[40:48] = np.array([self.arguments_at], u64).view(u8)
         return packet
 
-    def _waves(self, total: int) -> Waves:
-        """All waves as the launch leaves them; whatever it does not set is random."""
+    def _waves(self, groups: range) -> Waves:
+        """The waves of some work-groups as the launch leaves them; whatever it does not set is random."""
         code, descriptor = self.kernel.code, self.kernel.code.descriptor
+        ids = np.arange(groups.start * code.waves, groups.stop * code.waves)
+        total = len(ids)
         vector = self._noise((self.kernel.program.registers, total, LANES))
         scalar = self._noise((total, SCALARS))
         filled = 0
@@ -310,7 +323,7 @@ class _Launch:
             words = self.memory.content(self.arguments_at).view(u32)[start : start + preloaded]
             scalar[:, filled : filled + len(words)] = words
         filled = descriptor.get("user_sgpr_count", filled + preloaded)
-        group = np.arange(total) // code.waves
+        group = ids // code.waves
         numbers = (group % self.grid[0], group // self.grid[0] % self.grid[1], group // (self.grid[0] * self.grid[1]))
         for axis, number in zip("xyz", numbers, strict=True):
             if descriptor.get(f"system_sgpr_workgroup_id_{axis}"):
@@ -318,8 +331,7 @@ class _Launch:
                 filled += 1
         scalar[:, EXEC : EXEC + 2] = 0xFFFFFFFF
         scalar[:, OVERFLOW] = 0
-        vector[0] = (np.arange(total) % code.waves * LANES)[:, None] + np.arange(LANES)
-        ids = np.arange(total)
+        vector[0] = (ids % code.waves * LANES)[:, None] + np.arange(LANES)
         tracks = [Track(ids)] if self.sanitizer else []
         return Waves(vector, scalar, np.zeros((total, 1), bool), ids, tracks)
 

@@ -1,4 +1,4 @@
-"""LDS: one piece for each work-group of the launch, and the accesses to it."""
+"""LDS: one piece for each work-group, and the accesses to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LANE = np.arange(LANES)
 
 
 class Lds:
-    """The LDS of all work-groups in one array of bytes."""
+    """The LDS of all work-groups that run together, in one array of bytes."""
 
     def __init__(
         self,
@@ -41,9 +41,12 @@ class Lds:
         self.bytes = rng.integers(0, 256, groups * self.stride, u8)
         self.words = self.bytes.view(u32)
         self.halves = self.bytes.view(u16)
-        self.starts = (np.arange(groups * waves_per_group) // waves_per_group * self.stride).astype(i64)
-        """Wave of the launch → where its LDS begins."""
+        self._starts = (np.arange(groups * waves_per_group) // waves_per_group * self.stride).astype(i64)
         self.findings, self.sanitizer, self.figures = findings, sanitizer, figures
+
+    def starts(self, w: Waves) -> Any:
+        """(n, 1): where the LDS of each wave's work-group begins. Work-groups that do not run together share places."""
+        return self._starts[w.ids % len(self._starts)][:, None]
 
     def load(self, w: Waves, access: Access) -> None:
         size = access.size
@@ -125,7 +128,7 @@ class Lds:
             detail = f"byte {int(places[bad].max()) + access.size} of {self.size}"
             self.findings.add_lanes(Kind.LDS_BOUNDS, access.instruction, w.ids, bad, detail)
             active = active & inside
-        at = places + self.starts[w.ids][:, None]
+        at = places + self.starts(w)
         if self.sanitizer:
             self.sanitizer.copy_issued(w, access, at, active)
         if self.figures:
@@ -145,7 +148,7 @@ class Lds:
                 self.findings.add_lanes(Kind.LDS_BOUNDS, access.instruction, w.ids, bad, detail)
                 active = w.active & ~bad
             local = np.where(last <= self.size, local, 0)
-        at = local + self.starts[w.ids][:, None]
+        at = local + self.starts(w)
         if self.sanitizer:
             self.sanitizer.lds(w, access, at, w.active if active is None else active, store)
         if self.figures:

@@ -13,6 +13,9 @@ from gluonmap.cdna.generate import Step
 from gluonmap.cdna.program import Block
 from gluonmap.cdna.state import Waves
 
+Trace = Callable[[Block, Waves], None]
+"""Is called before each block with the waves that execute it."""
+
 _TURN = 256
 """Blocks that a group may run while others wait: one that waits for another's store would spin for ever."""
 
@@ -21,12 +24,17 @@ class Machine:
     """One launch."""
 
     def __init__(
-        self, blocks: Mapping[int, Block], steps: Mapping[int, Step], limit: int, release: Callable[[], None]
+        self,
+        blocks: Mapping[int, Block],
+        steps: Mapping[int, Step],
+        limit: int,
+        release: Callable[[], None],
+        trace: Trace | None = None,
     ) -> None:
         """`limit`: instructions of groups; `release` is called when all waves have met at a barrier."""
-        self.steps = steps
+        self.blocks, self.steps = blocks, steps
         self.lengths = {pc: len(block.instructions) for pc, block in blocks.items()}
-        self.limit, self.release = limit, release
+        self.limit, self.release, self.trace = limit, release, trace
         self.executed = 0
         """Instructions, each counted once for the whole group that executed it."""
         self.visits: Counter[int] = Counter()
@@ -108,6 +116,8 @@ class Machine:
         self.visits[pc] += group.count
         if self.executed > self.limit:
             raise StepLimit(f"more than {self.limit} instructions: a loop that may have no end")
+        if self.trace is not None:
+            self.trace(self.blocks[pc], group)
         return self.steps[pc](group)
 
 

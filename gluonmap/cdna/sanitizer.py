@@ -113,6 +113,11 @@ class Sanitizer:
         for shadow in self._shadows[:2]:
             shadow.bytes[:] = 0
 
+    def fresh(self) -> None:
+        """Other work-groups begin, with an LDS of their own."""
+        for shadow, value in zip(self._shadows, (0, 0, 1, 0), strict=True):
+            shadow.bytes[:] = value
+
     def _text(self, pc: int) -> str:
         return self.program.code.instructions[pc].text
 

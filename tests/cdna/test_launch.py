@@ -9,6 +9,7 @@ import pytest
 from assembly import text
 
 from gluonmap import cdna
+from gluonmap.cdna import launch
 
 COPY = """
     s_load_dwordx4 s[4:7], s[0:1], 0x0
@@ -135,6 +136,42 @@ def test_what_nobody_set_depends_on_the_seed() -> None:
         return out.tolist()
 
     assert left(1) == left(1) != left(2)
+
+
+def test_a_grid_too_large_to_run_at_once_runs_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each work-group turns 64 numbers round through its LDS.
+    code = COPY.replace(
+        "global_store_dword v1, v2, s[6:7]",
+        """
+        v_lshlrev_b32_e32 v3, 2, v0
+        ds_write_b32 v3, v2
+        s_waitcnt lgkmcnt(0)
+        v_sub_u32_e32 v3, 0xfc, v3
+        ds_read_b32 v2, v3
+        s_waitcnt lgkmcnt(0)
+        global_store_dword v1, v2, s[6:7]
+        """,
+    )
+    x = np.arange(7 * 64, dtype=np.uint32)
+    for bytes_ in (1 << 29, 1 << 13, 1):
+        monkeypatch.setattr(launch, "_TOGETHER", bytes_)
+        for order in (None, 1):
+            y = np.zeros_like(x)
+            result = cdna.run(text(code, pointers=2, lds_bytes=256), (7,), [x, y], sanitize=True, order=order)
+            assert result.findings == ()
+            np.testing.assert_array_equal(y.reshape(7, 64), x.reshape(7, 64)[:, ::-1])
+
+
+def test_a_trace_is_told_of_each_block() -> None:
+    seen: list[tuple[int, int, list[int]]] = []
+    x = np.zeros(128, np.uint32)
+    cdna.run(
+        text(COPY + "s_barrier\ns_nop 0", pointers=2),
+        (2,),
+        [x, x],
+        trace=lambda block, waves: seen.append((block.start, block.end, waves.ids.tolist())),
+    )
+    assert seen == [(0, 9, [0, 1]), (9, 11, [0, 1])]
 
 
 def test_numbers_of_types_that_numpy_lacks() -> None:
