@@ -125,7 +125,7 @@ def run(
 
     seed: of what registers and LDS hold at the start. order: None runs all waves in step; a number runs them one after
     the other between barriers, in an order drawn from it. Neither may change the result of a right kernel. Of a grid
-    too large for that, some work-groups run to their end before others begin. trace: is told of each block before it runs.
+    too large for that, some work-groups run to their end before others begin. trace: told of each block before it runs.
 
     Raises:
         NotExecuted: an instruction or detail is not known. Arrays are left as they were.
