@@ -93,7 +93,7 @@ def _checks(out: Writer, program: Program, i: Instruction) -> None:
     """Calls of the sanitizer before an instruction."""
     effects = program.effects[i.pc]
     if i.name == "s_waitcnt":
-        out.line(f"sanitizer.wait(w, {i.modifiers.get('vmcnt')}, {i.modifiers.get('lgkmcnt')})")
+        out.line(f"sanitizer.wait(w, {i.pc}, {i.modifiers.get('vmcnt')}, {i.modifiers.get('lgkmcnt')})")
     elif i.name == "s_barrier":
         out.line(f"sanitizer.barrier(w, {out.constant(i)})")
     else:

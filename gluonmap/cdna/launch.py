@@ -63,6 +63,8 @@ class Result:
     """Instructions, each counted once for all waves that executed it together."""
     figures: Summary | None
     """Where they were asked for."""
+    idle_waits: tuple[tuple[int, str], ...] = ()
+    """Under the sanitizer: (pc, counter) of each s_waitcnt that had nothing to wait for in this run."""
 
 
 class Kernel:
@@ -135,7 +137,8 @@ def run(
     kernel = prepare(compiled)
     launch = _Launch(kernel, _grid(grid), _in_order(kernel, arguments), sanitize, figures, seed)
     summary = launch.execute(order, steps, trace)
-    return Result(launch.findings.all(), launch.machine.executed, summary)
+    idle = launch.sanitizer.idle_waits() if launch.sanitizer else ()
+    return Result(launch.findings.all(), launch.machine.executed, summary, idle)
 
 
 def _grid(grid: Sequence[int]) -> tuple[int, int, int]:

@@ -7,6 +7,7 @@ Whole dwords are looked at through views of 32 bits.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class Sanitizer:
         self._owner_of_word = np.zeros(memory.words.size, i32)
         self._owner_of_byte = np.zeros(memory.bytes.size, i32)
         self._current: Operation | None = None
+        self._waited: Counter[tuple[int, str]] = Counter()
 
     # Waits
 
@@ -94,10 +96,17 @@ class Sanitizer:
                 self._missing(track, instruction, min(late))
             track.issue(operation, self._landed)
 
-    def wait(self, w: Waves, vmcnt: int | None, lgkmcnt: int | None) -> None:
+    def wait(self, w: Waves, pc: int, vmcnt: int | None, lgkmcnt: int | None) -> None:
         """s_waitcnt."""
         for track in w.tracks:
-            track.wait(vmcnt, lgkmcnt, self._landed)
+            over = track.wait(vmcnt, lgkmcnt, self._landed)
+            for counter, limit, count in zip(("vmcnt", "lgkmcnt"), (vmcnt, lgkmcnt), over, strict=True):
+                if limit is not None:
+                    self._waited[pc, counter] += count
+
+    def idle_waits(self) -> tuple[tuple[int, str], ...]:
+        """(pc, counter) of waits that never had anything to wait for."""
+        return tuple(sorted(where for where, count in self._waited.items() if not count))
 
     def barrier(self, w: Waves, instruction: Instruction) -> None:
         """Before s_barrier."""

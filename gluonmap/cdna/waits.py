@@ -64,14 +64,21 @@ class Track:
         if operation.counter == "vmcnt" and len(queue) > VMCNT_LIMIT:
             self._retire(queue, landed)
 
-    def wait(self, vmcnt: int | None, lgkmcnt: int | None, landed: Callable[[Operation, Array], None]) -> None:
-        """Wait until no more than so many are outstanding. `landed` is told of each that is over."""
+    def wait(
+        self, vmcnt: int | None, lgkmcnt: int | None, landed: Callable[[Operation, Array], None]
+    ) -> tuple[int, int]:
+        """Wait until no more than so many are outstanding; how many that ended, of vmcnt and of lgkmcnt.
+
+        `landed` is told of each.
+        """
+        before = len(self.vmcnt), len(self.lgkmcnt)
         if vmcnt is not None:
             while len(self.vmcnt) > vmcnt:
                 self._retire(self.vmcnt, landed)
         if lgkmcnt is not None and (lgkmcnt == 0 or all(o.ordered for o in self.lgkmcnt)):
             while len(self.lgkmcnt) > lgkmcnt:
                 self._retire(self.lgkmcnt, landed)
+        return before[0] - len(self.vmcnt), before[1] - len(self.lgkmcnt)
 
     def _retire(self, queue: deque[Operation], landed: Callable[[Operation, Array], None]) -> None:
         operation = queue.popleft()

@@ -25,9 +25,9 @@ class Case:
     grid: tuple[int, ...]
     arguments: list[Any]
 
-    def run(self, assembly: str, **how: Any) -> tuple[tuple[cdna.Finding, ...], bytes]:
-        """Findings, and all bytes of the outputs."""
-        arguments = [
+    def copies(self) -> list[Any]:
+        """Arguments for one run."""
+        return [
             cdna.Unwritten(a.array.copy())
             if isinstance(a, cdna.Unwritten)
             else a.copy()
@@ -35,6 +35,10 @@ class Case:
             else a
             for a in self.arguments
         ]
+
+    def run(self, assembly: str, **how: Any) -> tuple[tuple[cdna.Finding, ...], bytes]:
+        """Findings, and all bytes of the outputs."""
+        arguments = self.copies()
         kernel = cdna.Kernel(text.read(assembly), self.shared_bytes)
         result = cdna.run(kernel, self.grid, arguments, steps=200_000, **how)
         return result.findings, b"".join(a.array.tobytes() for a in arguments if isinstance(a, cdna.Unwritten))
@@ -86,6 +90,29 @@ def weakened(assembly: str) -> Iterator[Mutant]:
                 f"{number + 1}: {code.strip()} -> {changed.strip()}",
                 "\n".join([*lines[:number], changed, *lines[number + 1 :]]),
             )
+
+
+def idle_waits(case: Case) -> set[tuple[int, str]]:
+    """(line of the text, counter) of waits that have nothing to wait for: no mutant of these can be told."""
+    kernel = cdna.Kernel(text.read(case.assembly), case.shared_bytes)
+    result = cdna.run(kernel, case.grid, case.copies(), sanitize=True)
+    lines = [n + 1 for n, line in enumerate(case.assembly.splitlines()) if line.startswith("\ts_waitcnt")]
+    waits = [i.pc for i in kernel.code.instructions if i.name == "s_waitcnt"]
+    return {(lines[waits.index(pc)], counter) for pc, counter in result.idle_waits}
+
+
+def needed_waits(case: Case) -> Iterator[Mutant]:
+    """Each s_waitcnt deleted, and each counter one higher, where there is something to wait for."""
+    idle = idle_waits(case)
+    for mutant in without(case.assembly, "s_waitcnt"):
+        line = int(mutant.place.partition(":")[0])
+        if any((line, counter) not in idle for counter, _ in _COUNTER.findall(mutant.place)):
+            yield mutant
+    for mutant in weakened(case.assembly):
+        before, after = (_COUNTER.findall(part) for part in mutant.place.split(" -> "))
+        line = int(mutant.place.partition(":")[0])
+        if any((line, a[0]) not in idle for a, b in zip(before, after, strict=True) if a != b):
+            yield mutant
 
 
 def verdicts(case: Case, mutants: Iterator[Mutant], orders: tuple[int, ...] = (1, 2)) -> dict[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from assembly import text
 from compiling import compiled
-from mutants import Case, barriers, verdicts, weakened, without
+from mutants import Case, barriers, needed_waits, verdicts, without
 
 from gluonmap import cdna
 from gluonmap.cdna import Kind
@@ -331,15 +331,30 @@ CASES = {
 }
 
 
+def triton_version() -> tuple[int, ...]:
+    import triton
+
+    return tuple(int(part) for part in triton.__version__.split(".")[:2])
+
+
 SLOW = ("gemm gfx942", "softmax gfx950")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in CASES])
 def test_every_missing_or_weaker_wait_and_every_missing_barrier_is_found(name: str) -> None:
+    if name.startswith("copy") and triton_version() < (3, 8):
+        pytest.skip("before 3.8 the wait counts stores as copies and covers the next copy too: one less is harmless")
     case = CASES[name]()
-    for mutants in (without(case.assembly, "s_waitcnt"), weakened(case.assembly), barriers(case.assembly)):
+    for mutants in (needed_waits(case), barriers(case.assembly)):
         told = verdicts(case, mutants)
         assert told and [place for place, verdict in told.items() if verdict != "finding"] == []
+
+
+def test_waits_with_nothing_to_wait_for_are_listed() -> None:
+    code = text(
+        "s_waitcnt vmcnt(0)\ns_load_dwordx2 s[4:5], s[0:1], 0x0\ns_waitcnt vmcnt(0) lgkmcnt(0)\ns_mov_b32 s6, s4"
+    )
+    assert cdna.run(code, (1,), [WORDS.copy()], sanitize=True).idle_waits == ((0, "vmcnt"), (2, "vmcnt"))
 
 
 def test_a_wait_group_that_lets_one_copy_too_many_be_outstanding_is_found() -> None:
