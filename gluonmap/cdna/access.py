@@ -26,7 +26,7 @@ _VECTOR_MEMORY = re.compile(
 )
 _ATOMIC = re.compile(r"(global|buffer)_atomic_(\w+)$")
 _DS = re.compile(r"ds_(read|write)(2st64|2)?_(b32|b64|b96|b128|[ui]8|[ui]16|b8|b16)(_d16_hi)?$")
-_DS_TRANSPOSE = re.compile(r"ds_read_b64_tr_b(4|8|16)$")
+_DS_TRANSPOSE = re.compile(r"ds_read_b64_tr_b(8|16)$")
 _SCALAR_LOAD = re.compile(r"s_load_dword(?:x(\d+))?$")
 _DS_ATOMIC = re.compile(r"ds_(add|sub|min|max|and|or|xor)(_rtn)?_(u32|i32|b32|f32|u64)$")
 
@@ -128,8 +128,6 @@ def decode(instruction: Instruction) -> Access | None:
             base=base,
             offset=offset,
         )
-    if name.startswith(("global_", "buffer_", "scratch_", "ds_", "flat_", "s_load", "s_store", "s_buffer")):
-        return None
     return None
 
 

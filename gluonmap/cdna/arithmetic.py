@@ -203,8 +203,13 @@ def reverse_bits(x: Array) -> Any:
     return x.byteswap()
 
 
+_BITS = np.array([bin(byte).count("1") for byte in range(256)], u32)
+
+
 def count_bits(x: Array) -> Array:
-    return np.bitwise_count(x).astype(u32)
+    """Bits that are 1, as uint32."""
+    bytes_ = np.ascontiguousarray(x)[..., None].view(np.uint8)
+    return _BITS[bytes_].sum(axis=-1, dtype=u32)
 
 
 def leading_zeros(x: Array) -> Array:
@@ -221,7 +226,7 @@ def leading_signs(x: Array) -> Array:
 def trailing_zeros(x: Array) -> Array:
     """Zeros below the lowest one; 0xffffffff for 0 (v_ffbl_b32, s_ff1_i32)."""
     one = type(x.flat[0])(1)
-    lowest = np.bitwise_count((x & (~x + one)) - one).astype(u32)
+    lowest = count_bits((x & (~x + one)) - one)
     return np.where(x == 0, u32(0xFFFFFFFF), lowest)
 
 

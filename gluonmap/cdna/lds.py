@@ -96,13 +96,7 @@ class Lds:
         source = (_LANE // 16 * 16)[:, None] + element * (16 // n) + (lane // n)[:, None]
         column = np.broadcast_to((lane % n)[:, None], source.shape)
         rows = self.bytes[at[..., None] + np.arange(8)]
-        if bits == 4:
-            split = np.stack([rows & u8(15), rows >> u8(4)], axis=-1).reshape(w.count, LANES, 16)
-            picked = split[:, source, column]
-            packed = picked[..., 0::2] | (picked[..., 1::2] << u8(4))
-        else:
-            packed = np.ascontiguousarray(rows.view(u16 if bits == 16 else u8)[:, source, column])
-        result = np.ascontiguousarray(packed).view(u32)
+        result = np.ascontiguousarray(rows.view(u16 if bits == 16 else u8)[:, source, column]).view(u32)
         for k in range(2):
             np.copyto(w.U[access.data[0] + k], result[..., k], where=w.mask)
 

@@ -232,7 +232,7 @@ class GlobalAccess:
             return where, w.active, False
         assert offset is not None
         words = [w.SU[base.index + k] for k in range(3)]
-        if (words[1] >> u32(16)).any() and (words[1] >> u32(31)).any():
+        if (words[1] >> u32(31)).any():
             raise NotExecuted(f"{access.instruction.text}: a swizzled buffer")
         start = words[0].astype(u64) | ((words[1] & u32(0xFFFF)).astype(u64) << u64(32))
         scalar: Any = w.SU[offset.index].astype(i64) if offset.kind == "s" else i64(int(offset.value))

@@ -74,9 +74,8 @@ def emit(out: Writer, i: Instruction) -> bool:
         return True
     if name in CONSTANT:
         _check(i, frozenset())
-        same, order = CONSTANT[name]
-        lanes = TABLE[same]
-        sources = [out.source(i.operands[k], kind) for k, kind in zip(order, lanes.sources, strict=True)]
+        lanes = TABLE[CONSTANT[name]]
+        sources = [out.source(o, kind) for o, kind in zip(i.operands[1:], lanes.sources, strict=True)]
         _result(out, i, lanes, sources, "W")
         return True
     if match := _COMPARISON.match(name):

@@ -284,16 +284,15 @@ TABLE: dict[str, Lanes] = {
 
 ACCUMULATE: dict[str, str] = {
     "v_fmac_f32": "v_fma_f32",
-    "v_fmac_f16": "v_fma_f16",
     "v_fmac_f64": "v_fma_f64",
 }
 """Opcodes whose destination is their third source."""
 
-CONSTANT: dict[str, tuple[str, tuple[int, int, int]]] = {
-    "v_fmamk_f32": ("v_fma_f32", (1, 2, 3)),
-    "v_fmaak_f32": ("v_fma_f32", (1, 2, 3)),
+CONSTANT: dict[str, str] = {
+    "v_fmamk_f32": "v_fma_f32",
+    "v_fmaak_f32": "v_fma_f32",
 }
-"""Opcodes with a constant in their encoding: the same as another, with these of their operands."""
+"""Opcodes with a constant in their encoding, which the text writes among the operands: the same as another."""
 
 SATURATE: dict[str, Callable[[Array, Array], Any]] = {
     "v_add_u32": lambda a, b: np.minimum(np.add(a, b, dtype=u64), u64(0xFFFFFFFF)).astype(u32),
