@@ -18,6 +18,8 @@ Trace = Callable[[Block, Waves], None]
 
 _TURN = 256
 """Blocks that a group may run while others wait: one that waits for another's store would spin for ever."""
+_FAIR = 64
+"""Turns after which a group gets one that is not the furthest behind."""
 
 
 class Machine:
@@ -47,13 +49,14 @@ class Machine:
         """
         pending: dict[int, Waves] = {0: waves}
         parked: dict[int, Waves] = {}
+        turns = 0
         while pending or parked:
             if not pending:
                 self.release()
                 pending, parked = parked, {}
-            pc = min(pending)
-            if len(pending) > 1 and self.executed % 64 == 63:
-                pc = next(iter(pending))
+            turns += 1
+            # Now and then the one that waits longest, or those behind that wait for it would keep it waiting.
+            pc = min(pending) if turns % _FAIR else next(iter(pending))
             group = pending.pop(pc)
             turn = 0
             while True:
