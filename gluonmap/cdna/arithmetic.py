@@ -206,7 +206,7 @@ def reverse_bits(x: Array) -> Any:
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], u32)
 
 
-def count_bits(x: Array) -> Array:
+def count_bits(x: Array) -> Any:
     """Bits that are 1, as uint32."""
     bytes_ = np.ascontiguousarray(x)[..., None].view(np.uint8)
     return _BITS[bytes_].sum(axis=-1, dtype=u32)

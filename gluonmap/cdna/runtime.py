@@ -162,7 +162,7 @@ def first_lane(w: Waves, value: Array) -> Array:
     return np.take_along_axis(value, np.argmax(w.active, 1)[:, None], 1)
 
 
-def count_below(w: Waves, mask: Any, high: bool) -> Array:
+def count_below(w: Waves, mask: Any, high: bool) -> Any:
     """v_mbcnt: how many of the 32 bits of `mask` belong to lanes before each lane."""
     below = np.clip(LANE - 32 if high else LANE, 0, 32).astype(u64)
     bits = ((u64(1) << below) - u64(1)).astype(u32)

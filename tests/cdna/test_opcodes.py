@@ -377,6 +377,15 @@ def test_float_comparisons_with_nan(how: str, expected: list[int]) -> None:
     assert int(waves.SQ[4][0, 0]) == sum(bit << k for k, bit in enumerate(expected))
 
 
+def test_classes_of_floats() -> None:
+    values = [NAN, INF, -INF, 1.0, -1.0, TINY, -TINY, 0.0, -0.0]
+    raw = np.array([0x7F800001, *(int(np.float32(v).view(np.uint32)) for v in values)], np.uint32)
+    bits = [0, 1, 9, 2, 8, 3, 7, 4, 6, 5]
+    for k, bit in enumerate(bits):
+        waves = execute(f"v_cmp_class_f32_e64 s[4:5], v0, {1 << bit:#x}", {0: raw}, exec_=(1 << len(raw)) - 1)
+        assert int(waves.SQ[4][0, 0]) == 1 << k
+
+
 def test_comparison_writes_zero_for_inactive_lanes() -> None:
     waves = execute("v_cmp_eq_u32_e32 vcc, 0, v0", {0: 0}, exec_=0xF0)
     assert int(waves.SQ[106][0, 0]) == 0xF0
