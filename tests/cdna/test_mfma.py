@@ -121,7 +121,7 @@ FORMATS = {"fp8": 0, "bf8": 1, "fp4": 4}
 def test_scaled_products_of_all_pairs_of_formats(a_form: str, b_form: str, side: int, K: int) -> None:
     (a_raw, a), (b_raw, b) = (codes(f, (side, K), False) for f in (a_form, b_form))
     a_regs, b_regs = (registers(raw, BITS[f], side, f != "fp4") for raw, f in ((a_raw, a_form), (b_raw, b_form)))
-    # One scale per lane: of its row, for the block of 32 k that is its group's number; here in bytes 2 and 1. All exact.
+    # One scale per lane: of its row, for the block of 32 k that is its group's number; in bytes 2 and 1. All exact.
     scale = RNG.integers(126, 129, (2, 64))
     words = [np.asarray(s << shift, np.uint32) | np.uint32(0x01000001) for s, shift in zip(scale, (16, 8), strict=True)]
     name = f"v_mfma_scale_f32_{side}x{side}x{K}_f8f6f4"
