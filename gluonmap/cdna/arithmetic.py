@@ -1,0 +1,332 @@
+"""Arithmetic of the lanes that numpy has no function for. Arrays in, an array out; shapes broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gluonmap.cdna.errors import NotExecuted
+
+Array = npt.NDArray[Any]
+u16, u32, u64 = np.uint16, np.uint32, np.uint64
+i16, i32, i64 = np.int16, np.int32, np.int64
+f16, f32, f64 = np.float16, np.float32, np.float64
+
+_TIE = u64(0x1000_0000)
+_BELOW = u64(0x1FFF_FFFF)
+"""The 29 bits of a float64 mantissa that float32 has no room for."""
+
+
+def fma(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c in float32, rounded once; a float32 denormal may be rounded twice.
+
+    The product is exact in float64. The float64 sum can only mislead the second rounding where it lies halfway between
+    two float32: there the error of the sum decides.
+    """
+    product = np.multiply(a, b, dtype=f64)
+    total = np.asarray(product + c)
+    tied = (total.view(u64) & _BELOW) == _TIE
+    if tied.any():
+        total = _to_odd(total, product, c, tied)
+    return total.astype(f32)
+
+
+def _to_odd(total: Array, a: Array, b: Array, tied: Array) -> Array:
+    """`total` = a + b moved by one unit in the last place towards the exact sum, where it is `tied` and inexact."""
+    part = total - a
+    error = (a - (total - part)) + (b - part)
+    return np.where(tied & (error != 0), np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
+
+
+def fma_f16(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c of float16, rounded once: product and sum are exact in float64, but for the widest exponents."""
+    return (a.astype(f64) * b.astype(f64) + c.astype(f64)).astype(f16)
+
+
+def bits(x: Array, dtype: Any) -> Array:
+    """The same bytes as another type of the same size; copies where the layout demands it."""
+    return np.ascontiguousarray(x).view(dtype)
+
+
+def bf16_bits(x: Array) -> Array:
+    """float32 → bfloat16, to nearest even, as uint32 below 2**16. A NaN stays one, made quiet."""
+    b = bits(np.asarray(x, f32), u32)
+    rounded = (b + u32(0x7FFF) + ((b >> u32(16)) & u32(1))) >> u32(16)
+    return np.where(np.isnan(x), (b >> u32(16)) | u32(0x40), rounded)
+
+
+def f16_bits(x: Array) -> Array:
+    """float32 → float16, to nearest even, as uint32 below 2**16."""
+    return np.asarray(x, f32).astype(f16).view(u16).astype(u32)
+
+
+def f16_bits_toward_zero(x: Array) -> Array:
+    """float32 → float16, towards zero, as uint32 below 2**16."""
+    x = np.asarray(x, f32)
+    near = x.astype(f16)
+    over = np.abs(near.astype(f32)) > np.abs(x)
+    return np.where(over, near.view(u16) - u16(1), near.view(u16)).astype(u32)
+
+
+def fma_f64(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c of float64, from the product in two parts: rounded once, but for sums very near a tie."""
+    high, low = _exact_product(a, b)
+    total = high + c
+    part = total - high
+    error = (high - (total - part)) + (c - part)
+    exact = total + (error + low)
+    return np.where(np.isfinite(exact), exact, a * b + c)
+
+
+def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """a * b as a float64 and what it lacks (Dekker)."""
+    split = f64(2**27 + 1)
+
+    def halves(x: Array) -> tuple[Array, Array]:
+        big = split * x
+        upper = big - (big - x)
+        return upper, x - upper
+
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The constants of v_div_scale, v_div_fmas and v_div_fixup for one type, and the functions."""
+
+    dtype: Any
+    bits: Any
+    mantissa_bits: int
+    apart: int
+    """Difference of exponents from which a quotient may overflow."""
+    scaling: int
+    """Exponent of the factor."""
+    small: int
+    """A numerator's exponent up to which it is scaled."""
+    vanishing: int
+    """Difference of exponents below which a quotient is zero."""
+    fma: Callable[[Array, Array, Array], Array]
+
+    @property
+    def special(self) -> int:
+        """Exponent of infinities and NaN."""
+        return 255 if self.dtype is f32 else 2047
+
+    def exponent(self, x: Array) -> Any:
+        """The biased exponent."""
+        shifted = bits(x, self.bits) >> self.bits(self.mantissa_bits)
+        return (shifted & self.bits(self.special)).astype(i32)
+
+    def scale(self, x: Array, denominator: Array, numerator: Array) -> tuple[Array, Array]:
+        """v_div_scale: `x` (one of the other two) scaled for a division without overflow, and the lanes' flag."""
+        x, d, n = np.broadcast_arrays(x, denominator, numerator)
+        tiny = np.finfo(self.dtype).tiny
+        apart = self.exponent(n) - self.exponent(d) >= self.apart
+        small_d = (d != 0) & (np.abs(d) < tiny)
+        reciprocal = np.abs(1 / d) < tiny
+        quotient = np.abs(n / d) < tiny
+        up, down = np.ldexp(x, i32(self.scaling)), np.ldexp(x, i32(-self.scaling))
+        is_d, is_n = x == d, x == n
+        zero = (n == 0) | (d == 0)
+        choices = [zero, apart, small_d, reciprocal & quotient, reciprocal, quotient]
+        choices.append(self.exponent(n) <= self.small)
+        results = [
+            np.full_like(x, np.nan),
+            np.where(is_d, up, x),
+            up,
+            # The pseudo-code scales up here, which would overflow: the denominator is above 2**126.
+            np.where(is_d, down, x),
+            down,
+            np.where(is_n, up, x),
+            up,
+        ]
+        flag = ~zero & (apart | (~small_d & quotient))
+        return np.select(choices, results, x), flag
+
+    def fmas(self, a: Array, b: Array, c: Array, flag: Array) -> Array:
+        """v_div_fmas: a * b + c, with the scaling of v_div_scale taken back where the lane's flag is set."""
+        result = self.fma(a, b, c)
+        if not flag.any():
+            return result
+        # In float64, so that a float32 denormal is rounded once.
+        wide = np.multiply(a, b, dtype=f64) + c if self.dtype is f32 else result
+        back = np.where(self.exponent(c) > self.special >> 1, i32(self.scaling), i32(-self.scaling))
+        return np.where(flag, np.ldexp(wide, back).astype(self.dtype), result)
+
+    def fixup(self, quotient: Array, denominator: Array, numerator: Array) -> Array:
+        """v_div_fixup: the quotient, but for NaN, infinities, zeros and overflow, with the sign of the division."""
+        q, d, n = np.broadcast_arrays(quotient, denominator, numerator)
+        sign = np.signbit(d) ^ np.signbit(n)
+        one = np.where(sign, self.dtype(-1), self.dtype(1))
+        infinite, zero = one * self.dtype(np.inf), one * self.dtype(0)
+        choices = [
+            np.isnan(n),
+            np.isnan(d),
+            ((n == 0) & (d == 0)) | (np.isinf(n) & np.isinf(d)),
+            (d == 0) | np.isinf(n),
+            np.isinf(d) | (n == 0),
+            self.exponent(n) - self.exponent(d) < self.vanishing,
+            # The pseudo-code has no case for a quotient beyond the type even after scaling, whose refinement is NaN.
+            # That a division is rounded correctly leaves one answer.
+            (self.exponent(d) == self.special) | np.isnan(q),
+        ]
+        results = [n, d, np.full_like(q, np.nan), infinite, zero, zero, infinite]
+        return np.select(choices, results, np.copysign(np.abs(q), one))
+
+
+DIVISION_F32 = Division(f32, u32, 23, 96, 64, 23, -150, fma)
+DIVISION_F64 = Division(f64, u64, 52, 768, 128, 53, -1075, fma_f64)
+
+
+def truncated(x: Array, dtype: Any) -> Array:
+    """Float → integer towards zero, saturating; NaN gives 0."""
+    limits = np.iinfo(dtype)
+    wide = np.trunc(np.asarray(x, f64))
+    return np.clip(np.where(np.isnan(wide), 0.0, wide), limits.min, limits.max).astype(i64).astype(dtype)
+
+
+def ldexp(x: Array, exponent: Array) -> Any:
+    """x * 2**exponent in float32, rounded once."""
+    return np.ldexp(x, np.clip(exponent, -600, 600))
+
+
+def reverse_bits(x: Array) -> Any:
+    x = np.asarray(x, u32)
+    for shift, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F)):
+        x = ((x >> u32(shift)) & u32(mask)) | ((x & u32(mask)) << u32(shift))
+    return x.byteswap()
+
+
+_BITS = np.array([bin(byte).count("1") for byte in range(256)], u32)
+
+
+def count_bits(x: Array) -> Any:
+    """Bits that are 1, as uint32."""
+    bytes_ = np.ascontiguousarray(x)[..., None].view(np.uint8)
+    return _BITS[bytes_].sum(axis=-1, dtype=u32)
+
+
+def leading_zeros(x: Array) -> Array:
+    """Zeros above the highest one; 0xffffffff for 0 (v_ffbh_u32, s_flbit_i32_b32)."""
+    high = np.floor(np.log2(np.maximum(x, u32(1)).astype(f64))).astype(i32)
+    return np.where(x == 0, i32(-1), 31 - high).view(u32)
+
+
+def leading_signs(x: Array) -> Array:
+    """Bits below the highest one up to the first that differs from it; 0xffffffff if none does (v_ffbh_i32)."""
+    return leading_zeros((x ^ (x >> i32(31))).view(u32))
+
+
+def trailing_zeros(x: Array) -> Array:
+    """Zeros below the lowest one; 0xffffffff for 0 (v_ffbl_b32, s_ff1_i32)."""
+    one = type(x.flat[0])(1)
+    lowest = count_bits((x & (~x + one)) - one)
+    return np.where(x == 0, u32(0xFFFFFFFF), lowest)
+
+
+def permute_bytes(high: Array, low: Array, selector: Array) -> Array:
+    """v_perm_b32: each byte of `selector` chooses a byte of `high`:`low`, a sign, 0x00 (12) or 0xff (above)."""
+    if selector.shape[-1] == 1:
+        choices = {int(c) for c in selector.flat}
+        if len(choices) == 1:
+            bytes_ = choices.pop().to_bytes(4, "little")
+            if max(bytes_) < 8:
+                return _permute_alike(high, low, bytes_)
+    source = (np.asarray(high).astype(u64) << u64(32)) | low
+    result: Any = u32(0)
+    for k in range(4):
+        choice = (selector >> u32(8 * k)) & u32(255)
+        if (choice > 7).any():
+            # 8 to 11: sixteen bits' sign of bytes 1, 3, 5, 7.
+            place = np.where(choice < 8, choice, np.where(choice < 12, 2 * (choice - 8) + 1, 0)).astype(u64)
+            byte = (source >> (u64(8) * place)).astype(u32) & u32(255)
+            signs = np.where(byte & u32(128), u32(255), u32(0))
+            byte = np.select([choice < 8, choice < 12, choice == 12], [byte, signs, u32(0)], u32(255)).astype(u32)
+        else:
+            byte = (source >> (u64(8) * choice.astype(u64))).astype(u32) & u32(255)
+        result = result | (byte << u32(8 * k))
+    return np.asarray(result)
+
+
+def _permute_alike(high: Array, low: Array, choices: bytes) -> Array:
+    """The same for one selector, whose runs of neighbouring bytes are moved in one go."""
+    result: Any = u32(0)
+    start = 0
+    while start < 4:
+        end = start + 1
+        while end < 4 and choices[end] == choices[end - 1] + 1 and choices[end] != 4:
+            end += 1
+        word, place = (high, choices[start] - 4) if choices[start] > 3 else (low, choices[start])
+        run = (word >> u32(8 * place)) & u32((1 << 8 * (end - start)) - 1)
+        result = result | (run << u32(8 * start))
+        start = end
+    return np.asarray(result)
+
+
+def bit_table(a: Array, b: Array, c: Array, table: int) -> Array:
+    """v_bitop3_b32: bit for bit, `table` holds the result for each of the eight cases a b c."""
+    result: Any = u32(0)
+    for case in range(8):
+        if table >> case & 1:
+            result = result | ((a if case & 4 else ~a) & (b if case & 2 else ~b) & (c if case & 1 else ~c))
+    return np.asarray(result)
+
+
+def classify(x: Array, mask: Array) -> Array:
+    """v_cmp_class_f32: whether x is of a class whose bit is set in `mask`."""
+    negative, nan, infinite = np.signbit(x), np.isnan(x), np.isinf(x)
+    quiet = (bits(x, u32) & u32(0x400_000)) != 0
+    zero = x == 0
+    small = ~zero & (np.abs(x) < np.finfo(f32).tiny)
+    normal = ~(nan | infinite | zero | small)
+    classes = [
+        nan & ~quiet,
+        nan & quiet,
+        infinite & negative,
+        normal & negative,
+        small & negative,
+        zero & negative,
+        zero & ~negative,
+        small & ~negative,
+        normal & ~negative,
+        infinite & ~negative,
+    ]
+    result = np.zeros(np.broadcast(x, mask).shape, bool)
+    for k, members in enumerate(classes):
+        result |= members & ((mask >> u32(k)) & u32(1)).astype(bool)
+    return result
+
+
+def to_byte_float(x: Array, table: Array, saturate: Any = False) -> Array:
+    """float32 → the 8-bit float whose values are `table`, to nearest even, as uint32 below 256.
+
+    `saturate` (n, 1): where a value beyond the largest one becomes that. What an infinity becomes there is not known:
+    it gives NaN, which shows in any result that it reaches (compilers convert registers that hold nothing, too).
+
+    Raises:
+        NotExecuted: a value is beyond the largest one elsewhere.
+    """
+    x = np.asarray(x, f32)
+    finite = np.where(np.isfinite(table), table, 0)
+    codes = np.argsort(finite[:128], kind="stable").astype(u32)
+    values = finite[:128][codes]
+    keep = np.isfinite(table[:128])[codes]
+    codes, values = codes[keep], values[keep].astype(f64)
+    size = np.abs(x).astype(f64)
+    lost = np.isnan(x) | (saturate & np.isinf(x))
+    size = np.where(saturate & ~lost, np.minimum(size, values[-1]), size)
+    if ((size > values[-1]) & ~lost).any():
+        raise NotExecuted("conversion to an 8-bit float of a value beyond its range")
+    above = np.clip(np.searchsorted(values, size), 1, len(values) - 1)
+    low, high = values[above - 1], values[above]
+    up = (size - low > high - size) | ((size - low == high - size) & (codes[above] & 1 == 0))
+    code = np.where(up, codes[above], codes[above - 1])
+    negative = np.signbit(x) & ((code != 0) | ~np.isnan(table[0x80]))
+    nan = u32(0x80 if np.isnan(table[0x80]) else 0x7F)
+    return np.where(lost, nan, code | np.where(negative, u32(0x80), u32(0))).astype(u32)

@@ -1,0 +1,1 @@
+"""Python statements for instructions, by family. Each `emit` says whether the instruction was one of its own."""

@@ -1,0 +1,128 @@
+"""Runs the blocks of a program for all waves of a launch: divergence, barriers, order, step limit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gluonmap.cdna.errors import StepLimit
+from gluonmap.cdna.generate import Step
+from gluonmap.cdna.program import Block
+from gluonmap.cdna.state import Waves
+
+Trace = Callable[[Block, Waves], None]
+"""Is called before each block with the waves that execute it."""
+
+_TURN = 256
+"""Blocks that a group may run while others wait: one that waits for another's store would spin for ever."""
+_FAIR = 64
+"""Turns after which a group gets one that is not the furthest behind."""
+
+
+class Machine:
+    """One launch."""
+
+    def __init__(
+        self,
+        blocks: Mapping[int, Block],
+        steps: Mapping[int, Step],
+        limit: int,
+        release: Callable[[], None],
+        trace: Trace | None = None,
+    ) -> None:
+        """`limit`: instructions of groups; `release` is called when all waves have met at a barrier."""
+        self.blocks, self.steps = blocks, steps
+        self.lengths = {pc: len(block.instructions) for pc, block in blocks.items()}
+        self.limit, self.release, self.trace = limit, release, trace
+        self.executed = 0
+        """Instructions, each counted once for the whole group that executed it."""
+        self.visits: Counter[int] = Counter()
+        """pc of a block → waves that executed it."""
+
+    def run(self, waves: Waves) -> None:
+        """All waves in step, as far as they take the same branches.
+
+        Where they part, the group that is behind runs first, so that it meets the others again.
+        """
+        pending: dict[int, Waves] = {0: waves}
+        parked: dict[int, Waves] = {}
+        turns = 0
+        while pending or parked:
+            if not pending:
+                self.release()
+                pending, parked = parked, {}
+            turns += 1
+            # Now and then the one that waits longest, or those behind that wait for it would keep it waiting.
+            pc = min(pending) if turns % _FAIR else next(iter(pending))
+            group = pending.pop(pc)
+            turn = 0
+            while True:
+                following = self._step(pc, group)
+                if following is None:
+                    break
+                if isinstance(following, int):
+                    pc = following
+                elif len(following) == 1:
+                    pc = following[0]
+                    if pending or parked:
+                        _add(parked, pc, group)
+                        break
+                    self.release()
+                else:
+                    taken, target, otherwise = following
+                    chosen = np.asarray(taken).reshape(-1)
+                    if chosen.all():
+                        pc = target
+                    elif not chosen.any():
+                        pc = otherwise
+                    else:
+                        _add(pending, target, group.select(chosen))
+                        _add(pending, otherwise, group.select(~chosen))
+                        break
+                turn += 1
+                if pending and (min(pending) <= pc or turn > _TURN):
+                    _add(pending, pc, group)
+                    break
+
+    def run_apart(self, waves: Waves, rng: np.random.Generator) -> None:
+        """One wave after the other from barrier to barrier, in a random order each time."""
+        ready = [(0, waves.select(np.arange(waves.count) == k)) for k in range(waves.count)]
+        while ready:
+            parked: list[tuple[int, Waves]] = []
+            while ready:
+                later: list[tuple[int, Waves]] = []
+                for k in rng.permutation(len(ready)):
+                    pc, wave = ready[k]
+                    for _ in range(_TURN):
+                        following = self._step(pc, wave)
+                        if following is None:
+                            break
+                        if isinstance(following, int):
+                            pc = following
+                        elif len(following) == 1:
+                            parked.append((following[0], wave))
+                            break
+                        else:
+                            taken, target, otherwise = following
+                            pc = target if np.asarray(taken).all() else otherwise
+                    else:
+                        later.append((pc, wave))
+                ready = later
+            self.release()
+            ready = parked
+
+    def _step(self, pc: int, group: Waves) -> Any:
+        self.executed += self.lengths[pc]
+        self.visits[pc] += group.count
+        if self.executed > self.limit:
+            raise StepLimit(f"more than {self.limit} instructions: a loop that may have no end")
+        if self.trace is not None:
+            self.trace(self.blocks[pc], group)
+        return self.steps[pc](group)
+
+
+def _add(groups: dict[int, Waves], pc: int, group: Waves) -> None:
+    groups[pc] = groups[pc].merge(group) if pc in groups else group

@@ -1,0 +1,211 @@
+"""Matrix instructions: shapes, where operands and results lie in the registers, and the products.
+
+A lane holds consecutive k of one row of A or one column of B: lane l of row l % M, group g = l // M of 64 // M. Of the
+result, lane l holds column l % M, and of rows four in a row at a time: register 4 b + q is row 4 (b (64 // M) + g) + q.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gluonmap.cdna.errors import NotExecuted
+from gluonmap.cdna.formats import BF8, E2M1, FP8
+from gluonmap.cdna.state import LANES, Waves
+from gluonmap.cdna.text import Instruction
+
+Array = npt.NDArray[Any]
+u8, u16, u32, f16, f32, f64, i32 = np.uint8, np.uint16, np.uint32, np.float16, np.float32, np.float64, np.int32
+
+_NAME = re.compile(r"v_mfma_(scale_)?([fi]32)_(\d+)x(\d+)x(\d+)_(\w+)$")
+_BOTH = ("gfx942", "gfx950")
+_NEW = ("gfx950",)
+_BYTES = {f"{a}_{b}" for a in ("fp8", "bf8") for b in ("fp8", "bf8")}
+
+SHAPES: dict[tuple[int, int, str], tuple[str, ...]] = {
+    (32, 8, "f16"): _BOTH,
+    (16, 16, "f16"): _BOTH,
+    (32, 8, "bf16"): _BOTH,
+    (16, 16, "bf16"): _BOTH,
+    (32, 8, "bf16_1k"): _BOTH,
+    (16, 16, "bf16_1k"): _BOTH,
+    (32, 2, "f32"): _BOTH,
+    (16, 4, "f32"): _BOTH,
+    (32, 4, "xf32"): ("gfx942",),
+    (16, 8, "xf32"): ("gfx942",),
+    (32, 16, "i8"): _BOTH,
+    (16, 32, "i8"): _BOTH,
+    **{(32, 16, t): _BOTH for t in _BYTES},
+    **{(16, 32, t): _BOTH for t in _BYTES},
+    (32, 16, "f16"): _NEW,
+    (16, 32, "f16"): _NEW,
+    (32, 16, "bf16"): _NEW,
+    (16, 32, "bf16"): _NEW,
+    (32, 32, "i8"): _NEW,
+    (16, 64, "i8"): _NEW,
+    (32, 64, "f8f6f4"): _NEW,
+    (16, 128, "f8f6f4"): _NEW,
+}
+"""(rows and columns, k, type) of one block → targets. Those of several blocks, and of float64, are not executed."""
+
+_F8F6F4 = {0: "fp8", 1: "bf8", 4: "fp4"}
+"""cbsz and blgp of f8f6f4 → format; 2 and 3 are the formats of 6 bits."""
+_RUN = 16
+"""An 8-bit operand of f8f6f4 is two runs of 16 k, the second 16 * groups behind the first."""
+_BLOCK = 32
+"""k under one scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Where one operand lies and how it is read."""
+
+    register: int
+    count: int
+    form: str
+    runs: bool = False
+    scale: int = -1
+    """Register of its scales, or -1."""
+    scale_byte: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One matrix instruction: D = A B + C, both of `side` rows and columns."""
+
+    side: int
+    destination: int
+    a: Matrix
+    b: Matrix
+    addend: int
+    """First register of C, or -1 for zero."""
+    integer: bool
+    fnuz: bool
+
+    @property
+    def results(self) -> int:
+        """Registers of C and D."""
+        return self.side * self.side // LANES
+
+
+def decode(instruction: Instruction, target: str) -> Product | None:
+    """The product that `instruction` is; None if it is no matrix instruction.
+
+    Raises:
+        NotExecuted: it is one of a shape, type or modifier that is not known.
+    """
+    if not instruction.name.startswith(("v_mfma", "v_smfmac")):
+        return None
+    match = _NAME.match(instruction.name)
+    if match is None:
+        raise NotExecuted(instruction.text)
+    scaled, result, rows, columns, k, form = match.groups()
+    side = int(rows)
+    if rows != columns or target not in SHAPES.get((side, int(k), form), ()):
+        raise NotExecuted(instruction.text)
+    small = form == "f8f6f4"
+    cbsz, blgp = instruction.number("cbsz"), instruction.number("blgp")
+    if "abid" in instruction.modifiers or (not small and (cbsz or blgp)):
+        raise NotExecuted(instruction.text)
+    forms: list[str]
+    if small:
+        if cbsz not in _F8F6F4 or blgp not in _F8F6F4:
+            raise NotExecuted(instruction.text)
+        forms = [_F8F6F4[cbsz], _F8F6F4[blgp]]
+    elif form in _BYTES:
+        forms = form.split("_")
+    else:
+        forms = [form.split("_")[0]] * 2
+    destination, a, b, c = instruction.operands[:4]
+    if c.kind != "v" and (c.kind != "int" or c.value != 0):
+        raise NotExecuted(instruction.text)
+    scales = [(-1, 0), (-1, 0)]
+    if scaled:
+        if any(o.kind != "v" for o in instruction.operands[4:6]):
+            raise NotExecuted(instruction.text)
+        low, high = instruction.numbers("op_sel", (0, 0, 0)), instruction.numbers("op_sel_hi", (1, 1, 1))
+        scales = [(instruction.operands[4 + s].index, low[s] + 2 * high[s]) for s in range(2)]
+    a_matrix, b_matrix = (
+        Matrix(o.index, o.count, f, small and f != "fp4", *s) for o, f, s in zip((a, b), forms, scales, strict=True)
+    )
+    return Product(
+        side,
+        destination.index,
+        a_matrix,
+        b_matrix,
+        c.index if c.kind == "v" else -1,
+        result == "i32",
+        target == "gfx942",
+    )
+
+
+def matrix(w: Waves, operand: Matrix, side: int, fnuz: bool) -> Array:
+    """(n, side, k) float32: the rows of A, or the columns of B, with their scales. int8 comes as float64."""
+    groups = LANES // side
+    n = operand.count
+    registers = w.vector[operand.register : operand.register + n]
+    lanes = (n, w.count, groups, side)
+    match operand.form:
+        case "f16":
+            values = registers.view(f16).reshape(*lanes, 2).astype(f32)
+        case "bf16":
+            values = (registers.view(u16).astype(u32) << u32(16)).view(f32).reshape(*lanes, 2)
+        case "f32":
+            values = registers.view(f32).reshape(*lanes, 1)
+        case "xf32":
+            if (registers & u32(0x1FFF)).any():
+                raise NotExecuted(
+                    "xf32 of values with more than 10 bits of mantissa: how they are rounded is not known"
+                )
+            values = registers.view(f32).reshape(*lanes, 1)
+        case "i8":
+            values = registers.view(np.int8).reshape(*lanes, 4).astype(f64)
+        case "fp8":
+            values = FP8[fnuz].take(registers.view(u8)).reshape(*lanes, 4)
+        case "bf8":
+            values = BF8[fnuz].take(registers.view(u8)).reshape(*lanes, 4)
+        case "fp4":
+            values = _PAIRS.take(registers.view(u8), axis=0).reshape(*lanes, 8)
+        case _:
+            raise NotExecuted(f"matrix operand of {operand.form}")
+    rows = values.transpose(1, 3, 2, 0, 4).reshape(w.count, side, -1)
+    if operand.runs:
+        rows = rows.reshape(w.count, side, groups, 2, _RUN).transpose(0, 1, 3, 2, 4).reshape(w.count, side, -1)
+    if operand.scale >= 0:
+        codes = (w.U[operand.scale] >> u32(8 * operand.scale_byte)) & u32(255)
+        scales = _POWERS.take(codes).reshape(w.count, groups, side).transpose(0, 2, 1)
+        rows = (rows.reshape(w.count, side, groups, _BLOCK) * scales[..., None]).reshape(w.count, side, -1)
+    return rows
+
+
+def multiply(w: Waves, product: Product, a: Array, b: Array) -> None:
+    """Write A B + C to the destination; exec has no say."""
+    side, count = product.side, product.results
+    groups = LANES // side
+    result = np.matmul(a, b.transpose(0, 2, 1))
+    blocks = side // 4 // groups
+    lanes = result.reshape(w.count, blocks, groups, 4, side).transpose(1, 3, 0, 2, 4)
+    shape = (blocks, 4, w.count, groups, side)
+    target = w.vector[product.destination : product.destination + count]
+    if product.integer:
+        whole = lanes.astype(np.int64)
+        if product.addend >= 0:
+            whole = whole + w.vector[product.addend : product.addend + count].view(i32).reshape(shape)
+        target.reshape(shape)[...] = whole.astype(i32).view(u32)
+        return
+    out = target.view(f32).reshape(shape)
+    if product.addend < 0:
+        out[...] = lanes
+        return
+    addend = w.vector[product.addend : product.addend + count].view(f32).reshape(shape)
+    np.add(addend, lanes, out=out)
+
+
+_PAIRS = np.stack([E2M1[np.arange(256) & 15], E2M1[np.arange(256) >> 4]], axis=-1)
+"""Byte → its two fp4 values, the lower four bits first."""
+_POWERS = np.concatenate([np.exp2(np.arange(255, dtype=f64) - 127), [np.nan]]).astype(f32)
+"""e8m0 → float32; 2**-127 is a denormal, 255 is NaN."""

@@ -1,0 +1,1 @@
+"""What the opcodes compute, by family: tables of name → kinds of operands and a function over numpy arrays."""

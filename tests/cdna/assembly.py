@@ -1,0 +1,83 @@
+"""Assembly text around a few instructions, and the registers that they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gluonmap.cdna.generate import generate
+from gluonmap.cdna.operands import EXEC, OVERFLOW
+from gluonmap.cdna.program import build
+from gluonmap.cdna.state import LANES, SCALARS, Waves
+from gluonmap.cdna.text import read
+
+Array = np.ndarray[Any, Any]
+
+
+def text(
+    instructions: str,
+    target: str = "gfx942",
+    threads: int = 64,
+    pointers: int = 1,
+    lds_bytes: int = 0,
+    directives: Mapping[str, int] | None = None,
+) -> str:
+    """A kernel `k` of these instructions. s[0:1] is the argument block of 8-byte pointers, s2 the work-group."""
+    known = {
+        "group_segment_fixed_size": lds_bytes,
+        "private_segment_fixed_size": 64,
+        "kernarg_size": 8 * pointers,
+        "user_sgpr_count": 2,
+        "user_sgpr_kernarg_segment_ptr": 1,
+        "system_sgpr_workgroup_id_x": 1,
+        "system_sgpr_workgroup_id_y": 0,
+        "system_sgpr_workgroup_id_z": 0,
+        **(directives or {}),
+    }
+    body = "\n".join(
+        line if line.endswith(":") else f"\t{line}" for line in map(str.strip, instructions.splitlines()) if line
+    )
+    arguments = "".join(
+        f"      - .address_space:  global\n        .offset:         {8 * k}\n        .size:           8\n"
+        "        .value_kind:     global_buffer\n"
+        for k in range(pointers)
+    )
+    return (
+        f'\t.amdgcn_target "amdgcn-amd-amdhsa--{target}"\n\t.text\nk:\n'
+        f"{body}\n\ts_endpgm\n"
+        '\t.section\t.rodata,"a",@progbits\n\t.amdhsa_kernel k\n'
+        + "".join(f"\t\t.amdhsa_{name} {value}\n" for name, value in known.items())
+        + f"\t.end_amdhsa_kernel\n\t.amdgpu_metadata\n---\namdhsa.kernels:\n  - .args:\n{arguments}"
+        f"    .max_flat_workgroup_size: {threads}\n    .name:           k\n...\n\t.end_amdgpu_metadata\n"
+    )
+
+
+def execute(
+    instructions: str,
+    v: Mapping[int, Sequence[int] | Array | int] | None = None,
+    s: Mapping[int, int] | None = None,
+    *,
+    target: str = "gfx942",
+    exec_: int = 2**64 - 1,
+    scc: bool = False,
+) -> Waves:
+    """The registers of one wave after `instructions`, which may not touch memory. Unset ones begin as 0xdeadbeef."""
+    program = build(read(text(instructions, target)))
+    vector = np.full((max(program.registers, 16), 1, LANES), 0xDEADBEEF, np.uint32)
+    scalar = np.full((1, SCALARS), 0xDEADBEEF, np.uint32)
+    scalar[0, EXEC : EXEC + 2] = exec_ & 0xFFFFFFFF, exec_ >> 32
+    scalar[0, OVERFLOW] = 0
+    for register, values in (v or {}).items():
+        values = np.atleast_1d(np.asarray(values))
+        vector[register, 0, : len(values) if len(values) > 1 else LANES] = values
+    for register, value in (s or {}).items():
+        scalar[0, register] = value & 0xFFFFFFFF
+    waves = Waves(vector, scalar, np.array([[scc]]), np.arange(1))
+    with np.errstate(all="ignore"):
+        following: Any = 0
+        steps = generate(program, sanitize=False).bind(memory=None, lds=None, scratch=None, sanitizer=None)
+        while following is not None:
+            following = steps[following](waves)
+    return waves

@@ -1,0 +1,428 @@
+"""Whole kernels, compiled by the installed Triton and executed: their numbers against numpy's.
+
+Each runs three times: all waves in step under the sanitizer, in step on other initial registers, and wave by wave in a
+random order. All must give the same bytes, and the sanitizer must have nothing to say.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from compiling import bundled, compiled
+
+from gluonmap import cdna
+
+pytest.importorskip("triton")
+BOTH = pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+RNG = np.random.default_rng(0)
+
+
+def outputs(kernel: Any, grid: tuple[int, ...], arguments: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Arrays by name after a clean run; outputs come in as `cdna.Unwritten`."""
+    results = []
+    prepared = cdna.prepare(kernel)
+    for how in ({"sanitize": True}, {"seed": 1}, {"seed": 2, "order": 3}):
+        copies = {
+            name: cdna.Unwritten(value.array.copy())
+            if isinstance(value, cdna.Unwritten)
+            else value.copy()
+            if isinstance(value, np.ndarray)
+            else value
+            for name, value in arguments.items()
+        }
+        result = cdna.run(prepared, grid, copies, **how)
+        assert [str(f) for f in result.findings] == []
+        results.append({n: v.array for n, v in copies.items() if isinstance(v, cdna.Unwritten)})
+    for other in results[1:]:
+        for name, array in results[0].items():
+            assert array.tobytes() == other[name].tobytes(), f"{name} depends on the order or on what was there before"
+    return results[0]
+
+
+def unwritten(shape: tuple[int, ...], dtype: str) -> cdna.Unwritten:
+    return cdna.Unwritten(cdna.encode(np.full(shape, 99.0), dtype))
+
+
+def relative(got: np.ndarray, expected: np.ndarray) -> float:
+    got, expected = np.asarray(got, np.float64), np.asarray(expected, np.float64)
+    return float(np.linalg.norm(got - expected) / np.linalg.norm(expected))
+
+
+@BOTH
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16", "i32", "i8"])
+def test_vector_add_with_a_ragged_end(target: str, dtype: str) -> None:
+    import gluon_kernels
+
+    n = 1001
+    code = compiled(
+        gluon_kernels.add_vectors,
+        target,
+        {"x_ptr": f"*{dtype}", "y_ptr": f"*{dtype}", "out_ptr": f"*{dtype}", "n": n},
+        {"BLOCK": 512, "VEC": 4, "num_warps": 4},
+    )
+    x, y = (RNG.integers(-50, 50, n).astype(np.float64) for _ in range(2))
+    got = outputs(
+        code,
+        (2,),
+        {"x_ptr": cdna.encode(x, dtype), "y_ptr": cdna.encode(y, dtype), "out_ptr": unwritten((n,), dtype), "n": n},
+    )
+    np.testing.assert_array_equal(cdna.decode(got["out_ptr"], dtype), x + y)
+
+
+@BOTH
+def test_softmax(target: str) -> None:
+    import gluon_kernels
+
+    rows, columns = 3, 1001
+    code = compiled(
+        gluon_kernels.softmax_rows,
+        target,
+        {"x_ptr": "*fp32", "y_ptr": "*fp32", "columns": columns},
+        {"BLOCK": 1024, "num_warps": 4},
+    )
+    x = RNG.standard_normal((rows, columns)).astype(np.float32)
+    got = outputs(code, (rows,), {"x_ptr": x, "y_ptr": unwritten((rows, columns), "fp32"), "columns": columns})
+    e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(got["y_ptr"], e / e.sum(axis=1, keepdims=True), rtol=2e-6)
+
+
+@BOTH
+def test_reductions_across_lanes_and_waves(target: str) -> None:
+    import gluon_kernels
+
+    code = compiled(
+        gluon_kernels.subtract_from_column_sums,
+        target,
+        {"x_ptr": "*fp32", "y_ptr": "*fp32"},
+        {"ROWS": 32, "COLUMNS": 32, "num_warps": 4},
+    )
+    x = RNG.integers(-50, 50, (32, 32)).astype(np.float32)
+    got = outputs(code, (1,), {"x_ptr": x, "y_ptr": unwritten((32, 32), "fp32")})
+    np.testing.assert_array_equal(got["y_ptr"], x.sum(axis=0) - x)
+
+
+@BOTH
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "i8"])
+def test_transposing_through_lds(target: str, dtype: str) -> None:
+    import gluon_kernels
+
+    code = compiled(
+        gluon_kernels.transpose,
+        target,
+        {"x_ptr": f"*{dtype}", "y_ptr": f"*{dtype}"},
+        {"ROWS": 64, "COLUMNS": 64, "num_warps": 4},
+    )
+    x = cdna.encode(RNG.integers(-50, 50, (64, 64)), dtype)
+    got = outputs(code, (1,), {"x_ptr": x, "y_ptr": unwritten((64, 64), dtype)})
+    np.testing.assert_array_equal(got["y_ptr"], x.T)
+
+
+@BOTH
+def test_atomics(target: str) -> None:
+    import gluon_kernels
+
+    n = 1001
+    code = compiled(
+        gluon_kernels.histogram,
+        target,
+        {"x_ptr": "*i32", "bins_ptr": "*i32", "sums_ptr": "*fp32", "n": n},
+        {"BLOCK": 256, "num_warps": 4},
+    )
+    x = RNG.integers(0, 1000, n).astype(np.int32)
+    bins, sums = np.zeros(20, np.int32), np.zeros(8, np.float32)
+    result = cdna.run(code, (4,), {"x_ptr": x, "bins_ptr": bins, "sums_ptr": sums, "n": n}, sanitize=True)
+    assert result.findings == ()
+    expected = np.zeros(20, np.int32)
+    np.add.at(expected, x & 15, x)
+    np.maximum.at(expected, 16 + (np.arange(n) & 3), x)
+    np.testing.assert_array_equal(bins, expected)
+    np.testing.assert_array_equal(sums, np.bincount(x & 7, x, 8))
+
+
+GEMMS = {
+    "gfx942": [
+        # dtype, result, nonkdim, instruction's k, k width, waves
+        ("fp16", "fp32", 32, 8, 4, (2, 2), True),
+        ("bf16", "bf16", 16, 16, 4, (2, 2), False),
+        ("fp8e4b8", "fp32", 32, 16, 8, (2, 2), True),
+        ("fp8e5b16", "fp32", 16, 32, 8, (4, 1), True),
+    ],
+    "gfx950": [
+        ("fp16", "fp32", 32, 16, 8, (2, 2), True),
+        ("bf16", "bf16", 16, 32, 8, (2, 2), False),
+        ("fp8e4nv", "fp32", 32, 16, 8, (2, 2), True),
+        ("fp8e5", "fp32", 16, 32, 8, (4, 1), True),
+    ],
+}
+
+
+@pytest.mark.parametrize(("target", "case"), [(t, c) for t, cases in GEMMS.items() for c in cases])
+def test_gemm_is_exact_on_small_integers(target: str, case: tuple[Any, ...]) -> None:
+    import gluon_kernels
+
+    dtype, result, nonkdim, instr_k, k_width, (waves_m, waves_n), transposed = case
+    M, N, K = 80, 96, 112
+    code = compiled(
+        gluon_kernels.gemm,
+        target,
+        {"a_ptr": f"*{dtype}", "b_ptr": f"*{dtype}", "c_ptr": f"*{result}"}
+        | {"M": M, "N": N, "K": K, "stride_a": K, "stride_b": N, "stride_c": N},
+        {
+            "BLOCK_M": 64,
+            "BLOCK_N": 64,
+            "BLOCK_K": 64,
+            "VERSION": 3 if target == "gfx942" else 4,
+            "NONKDIM": nonkdim,
+            "INSTR_K": instr_k,
+            "K_WIDTH": k_width,
+            "WAVES_M": waves_m,
+            "WAVES_N": waves_n,
+            "TRANSPOSED": transposed,
+            "num_warps": waves_m * waves_n,
+        },
+    )
+    a, b = (RNG.integers(-4, 5, shape).astype(np.float64) for shape in ((M, K), (K, N)))
+    got = outputs(
+        code,
+        (2, 2),
+        {"a_ptr": cdna.encode(a, dtype), "b_ptr": cdna.encode(b, dtype), "c_ptr": unwritten((M, N), result)}
+        | {"M": M, "N": N, "K": K, "stride_a": K, "stride_b": N, "stride_c": N},
+    )
+    expected = cdna.decode(cdna.encode(a @ b, result), result)
+    np.testing.assert_array_equal(cdna.decode(got["c_ptr"], result), expected)
+
+
+FORMATS = ("e2m1", "e4m3", "e5m2")
+
+
+def operand(form: str, rows: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random codes along k, packed if they are of 4 bits, and their values: (rows, k)."""
+    if form == "e2m1":
+        codes = RNG.integers(0, 256, (rows, k // 2)).astype(np.uint8)
+        return codes, cdna.decode(codes, "e2m1").reshape(rows, k)
+    codes = (RNG.integers(30, 60, (rows, k)) | RNG.integers(0, 2, (rows, k)) << 7).astype(np.uint8)
+    return codes, cdna.decode(codes, "fp8e4nv" if form == "e4m3" else "fp8e5").reshape(rows, k)
+
+
+@pytest.mark.parametrize("a_format", FORMATS)
+@pytest.mark.parametrize("b_format", FORMATS)
+@pytest.mark.parametrize(("nonkdim", "instr_k"), [(16, 128), (32, 64)])
+def test_scaled_gemm_of_all_pairs_of_formats(a_format: str, b_format: str, nonkdim: int, instr_k: int) -> None:
+    import gluon_kernels
+
+    M, N, K = 64, 64, 256
+    types = {"e2m1": "*u8", "e4m3": "*fp8e4nv", "e5m2": "*fp8e5"}
+    code = compiled(
+        gluon_kernels.gemm_scaled,
+        "gfx950",
+        {"a_ptr": types[a_format], "b_ptr": types[b_format]}
+        | {"a_scales_ptr": "*u8", "b_scales_ptr": "*u8", "c_ptr": "*fp32"},
+        {"M": M, "N": N, "K": K, "NONKDIM": nonkdim, "INSTR_K": instr_k}
+        | {"A_FORMAT": a_format, "B_FORMAT": b_format, "K_WIDTH": 16, "num_warps": 4},
+    )
+    a_codes, a = operand(a_format, M, K)
+    b_codes, b = operand(b_format, N, K)
+    a_scales, b_scales = (RNG.integers(120, 135, (rows, K // 32)).astype(np.uint8) for rows in (M, N))
+    got = outputs(
+        code,
+        (1,),
+        {"a_ptr": a_codes, "b_ptr": np.ascontiguousarray(b_codes.T), "a_scales_ptr": a_scales}
+        | {"b_scales_ptr": b_scales, "c_ptr": unwritten((M, N), "fp32")},
+    )
+    wide_a = a.astype(np.float64) * np.repeat(np.exp2(a_scales.astype(np.float64) - 127), 32, axis=1)
+    wide_b = b.astype(np.float64) * np.repeat(np.exp2(b_scales.astype(np.float64) - 127), 32, axis=1)
+    assert relative(got["c_ptr"], wide_a @ wide_b.T) < 1e-6
+
+
+def test_asynchronous_copies_land_before_they_are_read() -> None:
+    import gluon_kernels
+
+    code = compiled(
+        gluon_kernels.copy_through_lds,
+        "gfx950",
+        {"x_ptr": "*fp16", "y_ptr": "*fp16"},
+        {"TILES": 5, "WAIT": 1, "LAST": 0, "num_warps": 4},
+    )
+    x = RNG.standard_normal((5, 64, 64)).astype(np.float16)
+    got = outputs(code, (1,), {"x_ptr": x, "y_ptr": unwritten((5, 64, 64), "fp16")})
+    np.testing.assert_array_equal(got["y_ptr"], x.transpose(0, 2, 1))
+
+
+RMSNORM = {"BLOCK_N": 1024, "ROWS_PER_PROGRAM": 1, "VEC": 8, "num_warps": 4}
+
+
+def check_rmsnorm(target: str, dtype: str, config: dict[str, Any], M: int = 9, N: int = 1337) -> None:
+    numbers = {"M": M, "N": N, "stride_xm": N, "stride_ym": N, "eps": 1e-6}
+    code = compiled(
+        bundled("rmsnorm").rmsnorm,
+        target,
+        {"x_ptr": f"*{dtype}", "w_ptr": f"*{dtype}", "y_ptr": f"*{dtype}", **numbers},
+        {"WARP_SIZE": 64, **config},
+    )
+    x = cdna.encode(RNG.standard_normal((M, N)) * np.exp2(RNG.integers(-4, 5, (M, 1))), dtype)
+    w = cdna.encode(RNG.standard_normal(N), dtype)
+    got = outputs(code, (2,), {"x_ptr": x, "w_ptr": w, "y_ptr": unwritten((M, N), dtype), **numbers})
+    wide = cdna.decode(x, dtype).reshape(M, N).astype(np.float64)
+    expected = wide / np.sqrt((wide**2).mean(axis=1, keepdims=True) + 1e-6) * cdna.decode(w, dtype)
+    limit = {"bf16": 3e-3, "fp16": 4e-4, "fp32": 1e-6}[dtype]
+    assert relative(cdna.decode(got["y_ptr"], dtype).reshape(M, N), expected) < limit
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("dtype", "config"),
+    [
+        ("bf16", {}),
+        ("fp16", {"ROWS_PER_PROGRAM": 2, "BLOCK_N": 512}),
+        ("fp32", {"num_warps": 2, "VEC": 4, "ROWS_PER_PROGRAM": 4, "BLOCK_N": 256}),
+    ],
+)
+def test_rmsnorm(target: str, dtype: str, config: dict[str, int]) -> None:
+    check_rmsnorm(target, dtype, RMSNORM | config)
+
+
+BF16_GEMM = {
+    "BLOCK_M": 128,
+    "BLOCK_N": 128,
+    "BLOCK_K": 64,
+    "GROUP_M": 8,
+    "NUM_BUFFERS": 2,
+    "NONKDIM": 16,
+    "num_warps": 4,
+}
+OTHER = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "NUM_BUFFERS": 1, "NONKDIM": 32, "num_warps": 2}
+BF16_CONFIGS = [
+    ("cdna3", {}),
+    ("cdna3", OTHER),
+    ("cdna3", {"BLOCK_M": 32, "NUM_BUFFERS": 3, "GROUP_M": 1, "waves_per_eu": 2}),
+    ("cdna4", {"NUM_BUFFERS": 3}),
+    ("cdna4", OTHER),
+    ("cdna4", {"BLOCK_M": 32, "NUM_BUFFERS": 2, "GROUP_M": 1, "waves_per_eu": 2}),
+]
+
+
+def check_bf16_gemm(folder: str, target: str, config: dict[str, Any], M: int, N: int, K: int) -> None:
+    if folder == "cdna4":
+        config = {**config, "EVEN_K": K % config["BLOCK_K"] == 0}
+    numbers = {"M": M, "N": N, "K": K, "stride_am": K, "stride_ak": 1, "stride_bn": K, "stride_bk": 1}
+    numbers |= {"stride_cm": N, "stride_cn": 1}
+    code = compiled(
+        bundled(f"{folder}/gemm_bf16").gemm_bf16,
+        target,
+        {"a_ptr": "*bf16", "b_ptr": "*bf16", "c_ptr": "*bf16", **numbers},
+        config,
+    )
+    a, b = (cdna.encode(RNG.standard_normal(shape), "bf16") for shape in ((M, K), (N, K)))
+    grid = -(-M // config["BLOCK_M"]) * -(-N // config["BLOCK_N"])
+    got = outputs(code, (grid,), {"a_ptr": a, "b_ptr": b, "c_ptr": unwritten((M, N), "bf16"), **numbers})
+    left, right = (cdna.decode(x, "bf16").reshape(x.shape).astype(np.float64) for x in (a, b))
+    assert relative(cdna.decode(got["c_ptr"], "bf16").reshape(M, N), left @ right.T) < 3e-3
+
+
+@pytest.mark.parametrize(("folder", "config"), BF16_CONFIGS)
+@pytest.mark.parametrize("K", [208, 256])
+def test_bundled_bf16_gemm(folder: str, config: dict[str, int], K: int) -> None:
+    check_bf16_gemm(folder, "gfx942" if folder == "cdna3" else "gfx950", BF16_GEMM | config, 200, 136, K)
+
+
+MXFP4_GEMM = {
+    "BLOCK_SIZE_M": 256,
+    "BLOCK_SIZE_N": 256,
+    "BLOCK_SIZE_K": 256,
+    "GROUP_SIZE_M": 2,
+    "NUM_KSPLIT": 1,
+    "num_warps": 8,
+    "num_stages": 2,
+    "waves_per_eu": 0,
+    "matrix_instr_nonkdim": 32,
+    "cache_modifier": None,
+}
+
+
+def check_mxfp4_gemm(config: dict[str, Any], M: int = 300, N: int = 272, K: int = 608) -> None:
+    splits = config["NUM_KSPLIT"]
+    share = -(-K // (splits * 256)) * 256
+    numbers = {"M": M, "N": N, "K": K, "stride_am": K // 2, "stride_ak": 1, "stride_bk": 1, "stride_bn": K // 2}
+    numbers |= {"stride_ck": M * N, "stride_cm": N, "stride_cn": 1, "stride_asm": K // 32, "stride_ask": 1}
+    numbers |= {"stride_bsn": K // 32, "stride_bsk": 1}
+    result = "bf16" if splits == 1 else "fp32"
+    code = compiled(
+        bundled("cdna4/gemm_mxfp4").gemm_mxfp4,
+        "gfx950",
+        {
+            "a_ptr": "*u8",
+            "b_ptr": "*u8",
+            "c_ptr": f"*{result}",
+            "a_scales_ptr": "*u8",
+            "b_scales_ptr": "*u8",
+            **numbers,
+        },
+        {**config, "SPLITK_BLOCK_SIZE": share},
+    )
+    a, b = (RNG.integers(0, 256, (rows, K // 2)).astype(np.uint8) for rows in (M, N))
+    a_scales, b_scales = (RNG.integers(124, 131, (rows, K // 32)).astype(np.uint8) for rows in (M, N))
+    got = outputs(
+        code,
+        (splits * -(-M // 256) * -(-N // 256),),
+        {"a_ptr": a, "b_ptr": b, "c_ptr": unwritten((splits, M, N), result)}
+        | {"a_scales_ptr": a_scales, "b_scales_ptr": b_scales, **numbers},
+    )
+
+    def wide(codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
+        values = cdna.decode(codes, "e2m1").reshape(len(codes), K).astype(np.float64)
+        return values * np.repeat(np.exp2(scales.astype(np.float64) - 127), 32, axis=1)
+
+    left, right = wide(a, a_scales), wide(b, b_scales)
+    shares = [left[:, s * share : (s + 1) * share] @ right[:, s * share : (s + 1) * share].T for s in range(splits)]
+    limit = 3e-3 if splits == 1 else 1e-6
+    assert relative(cdna.decode(got["c_ptr"], result).reshape(splits, M, N), np.stack(shares)) < limit
+
+
+@pytest.mark.parametrize("splits", [1, 2])
+def test_bundled_mxfp4_gemm(splits: int) -> None:
+    check_mxfp4_gemm(MXFP4_GEMM | {"NUM_KSPLIT": splits})
+
+
+# The programs that the committed maps hand over: a choice of each, as many as GLUONMAP_CDNA_EVERY says.
+
+REPORTS = Path(__file__).resolve().parent.parent.parent / "reports"
+EVERY = int(os.environ.get("GLUONMAP_CDNA_EVERY", "40"))
+
+
+def programs(report: str) -> list[dict[str, Any]]:
+    """Configurations of a map's reduced space, every EVERY-th."""
+    return [p["config"] for p in json.loads((REPORTS / report).read_text()).get("joint", {}).get("programs", [])][
+        ::EVERY
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("folder", "target", "config"),
+    [
+        (folder, target, config)
+        for folder, target in (("cdna3", "gfx942"), ("cdna4", "gfx950"))
+        for config in programs(f"{folder}/gemm_bf16.{target}.json")
+    ],
+)
+def test_bf16_gemm_is_right_on_its_reduced_space(folder: str, target: str, config: dict[str, Any]) -> None:
+    check_bf16_gemm(folder, target, config, 2 * config["BLOCK_M"] - 40, config["BLOCK_N"] + 8, 272)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", programs("cdna4/gemm_mxfp4.gfx950.json"))
+def test_mxfp4_gemm_is_right_on_its_reduced_space(config: dict[str, Any]) -> None:
+    check_mxfp4_gemm(config)
+
+
+@pytest.mark.slow
+@BOTH
+@pytest.mark.parametrize("config", programs("rmsnorm.gfx942.json"))
+def test_rmsnorm_is_right_on_its_reduced_space(target: str, config: dict[str, Any]) -> None:
+    config = {name: value for name, value in config.items() if name != "NUM_PROGRAMS"}
+    check_rmsnorm(target, "bf16", config, M=config["ROWS_PER_PROGRAM"] + 3)

@@ -1,0 +1,377 @@
+"""What the sanitizer reports, on a few instructions each and on compiled kernels with something taken away."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from assembly import text
+from compiling import compiled
+from mutants import Case, barriers, needed_waits, verdicts, without
+
+from gluonmap import cdna
+from gluonmap.cdna import Kind
+
+POINTER = "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\nv_lshlrev_b32_e32 v1, 2, v0\n"
+WORDS = np.arange(128, dtype=np.uint32)
+
+
+def findings(
+    instructions: str,
+    argument: Any = WORDS,
+    *,
+    groups: int = 1,
+    target: str = "gfx942",
+    threads: int = 64,
+    lds_bytes: int = 1024,
+    **how: Any,
+) -> list[cdna.Finding]:
+    argument = argument.copy() if isinstance(argument, np.ndarray) else argument
+    code = text('.file 1 "/" "k.py"\n.loc 1 7 3\n' + instructions, target, threads, lds_bytes=lds_bytes)
+    return list(cdna.run(code, (groups,), [argument], **{"sanitize": True, **how}).findings)
+
+
+def kinds(found: list[cdna.Finding]) -> list[Kind]:
+    return [f.kind for f in found]
+
+
+LOAD = POINTER + "global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nv_mov_b32_e32 v3, v2"
+
+
+def test_a_load_behind_the_end_is_named_with_lane_and_line() -> None:
+    found = findings(LOAD, WORDS[:60])
+    assert kinds(found) == [Kind.GLOBAL_BOUNDS]
+    assert (found[0].lane, found[0].wave, str(found[0].line)) == (60, 0, "k.py:7")
+    assert found[0].instruction == "global_load_dword v2, v1, s[4:5]"
+    assert "0 bytes behind the 240 bytes of argument 0, 3 more lanes" in found[0].detail
+    assert findings(LOAD, WORDS[:64]) == []
+
+
+def test_bounds_are_checked_without_the_sanitizer_too() -> None:
+    assert kinds(findings(LOAD, WORDS[:60], sanitize=False)) == [Kind.GLOBAL_BOUNDS]
+
+
+def test_the_descriptor_of_2_gb_hides_nothing() -> None:
+    descriptor = POINTER + "s_mov_b32 s6, 0x7ffffffe\ns_mov_b32 s7, 0x27000\n"
+    load = descriptor + "buffer_load_dword v2, v1, s[4:7], 0 offen\ns_waitcnt vmcnt(0)"
+    assert kinds(findings(load, WORDS[:60])) == [Kind.GLOBAL_BOUNDS]
+    # What the descriptor does hold back is how masks are made.
+    masked = load.replace("buffer_load", "v_mov_b32_e32 v1, 0x80000000\nbuffer_load")
+    assert findings(masked, WORDS[:60]) == []
+
+
+def test_memory_that_nobody_wrote() -> None:
+    assert kinds(findings(LOAD, cdna.Unwritten(WORDS.copy()))) == [Kind.GLOBAL_UNWRITTEN]
+    written = LOAD.replace("global_load", "global_store_dword v1, v0, s[4:5]\ns_waitcnt vmcnt(0)\nglobal_load")
+    assert findings(written, cdna.Unwritten(WORDS.copy())) == []
+
+
+def test_a_register_that_is_used_before_its_load_is_waited_for() -> None:
+    found = findings(LOAD.replace("s_waitcnt vmcnt(0)", "s_waitcnt vmcnt(1)"))
+    assert kinds(found) == [Kind.MISSING_WAIT]
+    assert found[0].instruction == "v_mov_b32_e32 v3, v2"
+    assert found[0].detail == "v2, of an outstanding global load"
+    found = findings(LOAD.replace("s_waitcnt lgkmcnt(0)", "s_nop 0"))
+    assert kinds(found)[0] == Kind.MISSING_WAIT
+    assert "s4, of an outstanding scalar load" in found[0].detail
+
+
+def test_scalar_loads_return_in_any_order() -> None:
+    two = (
+        "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_load_dwordx2 s[6:7], s[0:1], 0x0\ns_waitcnt lgkmcnt(1)\ns_mov_b32 s8, s4"
+    )
+    assert kinds(findings(two)) == [Kind.MISSING_WAIT]
+    assert findings(two.replace("lgkmcnt(1)", "lgkmcnt(0)")) == []
+
+
+def test_vector_loads_return_in_order() -> None:
+    two = POINTER + "global_load_dword v2, v1, s[4:5]\nglobal_load_dword v3, v1, s[4:5]\ns_waitcnt vmcnt(1)\n"
+    assert findings(two + "v_mov_b32_e32 v4, v2") == []
+    assert kinds(findings(two + "v_mov_b32_e32 v4, v3")) == [Kind.MISSING_WAIT]
+
+
+def test_a_load_over_a_load_that_is_outstanding_needs_no_wait_if_they_return_in_order() -> None:
+    two = POINTER + "{first}\nglobal_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0) lgkmcnt(0)\nv_mov_b32_e32 v3, v2"
+    assert findings(two.format(first="scratch_load_dword v2, off, off")) == []
+    found = findings(two.format(first="ds_write_b32 v1, v0\nds_read_b32 v2, v1"))
+    assert kinds(found) == [Kind.MISSING_WAIT]
+
+
+def test_waits_are_counted_apart_where_waves_took_different_branches() -> None:
+    # Wave 1 skips a load and its wait; behind the join only wave 0 could be reported, and it has waited.
+    branch = POINTER + (
+        "v_readfirstlane_b32 s8, v0\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 .LBB0_1\n"
+        "global_load_dword v2, v1, s[4:5]\n{wait}\n.LBB0_1:\nv_mov_b32_e32 v3, v2"
+    )
+    assert findings(branch.format(wait="s_waitcnt vmcnt(0)"), threads=128) == []
+    found = findings(branch.format(wait="s_nop 0"), threads=128)
+    assert kinds(found) == [Kind.MISSING_WAIT] and found[0].wave == 0
+
+
+EXCHANGE = """
+    v_lshlrev_b32_e32 v1, 2, v0
+    ds_write_b32 v1, v0
+    s_waitcnt lgkmcnt(0)
+    s_barrier
+    v_xor_b32_e32 v2, 0x100, v1
+    ds_read_b32 v3, v2
+    s_waitcnt lgkmcnt(0)
+    v_mov_b32_e32 v4, v3
+"""
+
+
+def test_waves_that_exchange_through_lds_need_a_barrier() -> None:
+    assert findings(EXCHANGE, threads=128) == []
+    found = findings(EXCHANGE.replace("s_barrier", "s_nop 0"), threads=128)
+    assert kinds(found) == [Kind.LDS_RACE]
+    assert found[0].instruction == "ds_read_b32 v3, v2"
+
+
+def test_a_write_after_another_wave_has_read_is_a_race() -> None:
+    again = EXCHANGE + "ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)"
+    assert kinds(findings(again, threads=128)) == [Kind.LDS_RACE]
+    assert (
+        findings(
+            again.replace("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)", "s_barrier\nds_write_b32 v1, v0"), threads=128
+        )
+        == []
+    )
+
+
+def test_waves_that_write_one_place_race_unless_they_write_the_same() -> None:
+    both = "v_and_b32_e32 v1, 63, v0\nv_lshlrev_b32_e32 v1, 2, v1\nds_write_b32 v1, {value}"
+    assert kinds(findings(both.format(value="v0"), threads=128)) == [Kind.LDS_RACE]
+    assert findings(both.format(value="v1"), threads=128) == []
+
+
+def test_bytes_of_one_dword_are_told_apart() -> None:
+    # Each lane of wave 0 writes the lower half of a dword, wave 1 the upper one, and each reads back its own.
+    halves = """
+        v_and_b32_e32 v1, 63, v0
+        v_lshrrev_b32_e32 v2, 6, v0
+        v_lshlrev_b32_e32 v2, 1, v2
+        v_lshl_add_u32 v1, v1, 2, v2
+        ds_write_b16 v1, v0
+        s_waitcnt lgkmcnt(0)
+        ds_read_u16 v3, v1
+    """
+    assert findings(halves, threads=128) == []
+    # A whole dword holds the other wave's half too.
+    whole = halves.replace("ds_read_u16 v3, v1", "v_and_b32_e32 v1, 0xfffffffc, v1\nds_read_b32 v3, v1")
+    assert kinds(findings(whole, threads=128)) == [Kind.LDS_RACE]
+
+
+def test_a_wave_may_read_a_dword_that_it_wrote_in_part_since_the_barrier() -> None:
+    text_ = EXCHANGE.replace(
+        "v_xor_b32_e32 v2, 0x100, v1\n    ds_read_b32 v3, v2", "ds_write_b16 v1, v0\n    ds_read_b32 v3, v1"
+    )
+    assert findings(text_, threads=128) == []
+
+
+def test_lds_that_nobody_wrote_and_lds_out_of_bounds() -> None:
+    assert kinds(findings("v_lshlrev_b32_e32 v1, 2, v0\nds_read_b32 v2, v1")) == [Kind.LDS_UNWRITTEN]
+    found = findings("v_lshlrev_b32_e32 v1, 2, v0\nds_write_b32 v1, v0 offset:800")
+    assert kinds(found) == [Kind.LDS_BOUNDS]
+    assert found[0].lane == 56 and "of 1024" in found[0].detail
+
+
+def test_a_barrier_with_a_write_outstanding() -> None:
+    found = findings(EXCHANGE.replace("s_waitcnt lgkmcnt(0)\n    s_barrier", "s_barrier"), threads=128)
+    assert kinds(found) == [Kind.BARRIER_WRITES]
+    assert found[0].detail == "of ds_write_b32 v1, v0"
+
+
+ASYNC = (
+    POINTER
+    + """
+    s_mov_b32 s6, 0x7ffffffe
+    s_mov_b32 s7, 0x27000
+    s_mov_b32 m0, 0
+    buffer_load_dword v1, s[4:7], 0 offen lds
+    s_waitcnt vmcnt(0)
+    ds_read_b32 v3, v1
+    s_waitcnt lgkmcnt(0)
+"""
+)
+
+
+def test_an_asynchronous_copy_is_there_once_it_was_waited_for() -> None:
+    assert findings(ASYNC) == []
+    found = findings(ASYNC.replace("s_waitcnt vmcnt(0)", "s_waitcnt vmcnt(1)"))
+    assert kinds(found) == [Kind.ASYNC_UNLANDED]
+    assert found[0].instruction == "ds_read_b32 v3, v1"
+
+
+def test_a_barrier_is_no_wait_for_an_asynchronous_copy() -> None:
+    assert kinds(findings(ASYNC.replace("s_waitcnt vmcnt(0)", "s_barrier"))) == [Kind.ASYNC_UNLANDED]
+
+
+def test_work_groups_that_write_the_same_bytes() -> None:
+    store = POINTER + "v_add_u32_e32 v0, s2, v0\n{where}global_store_dword v1, v0, s[4:5]"
+    found = findings(store.format(where=""), groups=2)
+    assert kinds(found) == [Kind.GROUP_RACE]
+    assert "work-groups 0 and 1" in found[0].detail or "work-groups 1 and 0" in found[0].detail
+    # What the other work-group has written as well does no harm: tiles that wrap around do that.
+    assert findings(store.format(where="").replace("v0, s[4:5]", "v1, s[4:5]"), groups=2) == []
+    own = "s_lshl_b32 s8, s2, 8\nv_add_u32_e32 v1, s8, v1\n"
+    assert findings(store.format(where=own), groups=2) == []
+
+
+def test_atomics_of_several_work_groups_are_no_race() -> None:
+    assert findings(POINTER + "global_atomic_add v1, v0, s[4:5]", groups=2) == []
+
+
+def test_scratch_out_of_bounds() -> None:
+    assert findings("scratch_store_dword off, v0, off offset:60") == []
+    assert kinds(findings("scratch_store_dword off, v0, off offset:64")) == [Kind.SCRATCH_BOUNDS]
+
+
+def test_an_endless_loop_ends_at_the_step_limit() -> None:
+    for order in (None, 1):
+        with pytest.raises(cdna.StepLimit, match="more than 1000 instructions"):
+            findings("back:\ns_branch back", steps=1000, order=order)
+
+
+def test_a_wave_that_waits_for_another_gets_its_turn() -> None:
+    # Wave 0 spins until wave 1 has stored; it is behind in the program all the while.
+    spin = (
+        POINTER
+        + """
+        v_readfirstlane_b32 s8, v0
+        v_mov_b32_e32 v4, 0
+        s_cmp_lg_u32 s8, 0
+        s_cbranch_scc1 .LBB0_2
+        .LBB0_1:
+        global_load_dword v2, v4, s[4:5]
+        s_waitcnt vmcnt(0)
+        v_readfirstlane_b32 s9, v2
+        s_cmp_eq_u32 s9, 0
+        s_cbranch_scc1 .LBB0_1
+        s_endpgm
+        .LBB0_2:
+        v_mov_b32_e32 v3, 1
+        global_store_dword v4, v3, s[4:5]
+    """
+    )
+    for order in (None, 1, 2):
+        assert findings(spin, threads=128, order=order, steps=100_000) == []
+
+
+def test_the_order_of_waves_shows_a_missing_barrier_in_the_numbers() -> None:
+    store = EXCHANGE + "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v4, s[4:5]"
+
+    def result(code: str, order: int | None) -> list[int]:
+        out = np.zeros(128, np.uint32)
+        cdna.run(text(code, threads=128, lds_bytes=1024), (1,), [out], order=order)
+        return out.tolist()
+
+    assert result(store, None) == result(store, 1) == (np.arange(128) ^ 64).tolist()
+    assert result(store.replace("s_barrier", "s_nop 0"), 1) != (np.arange(128) ^ 64).tolist()
+
+
+# Compiled kernels, mutated.
+
+RNG = np.random.default_rng(0)
+
+
+def gemm_case(target: str) -> Case:
+    import gluon_kernels
+
+    M, N, K = 60, 56, 120
+    code = compiled(
+        gluon_kernels.gemm,
+        target,
+        {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32"}
+        | {"M": M, "N": N, "K": K, "stride_a": K, "stride_b": N, "stride_c": N},
+        {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "VERSION": 3 if target == "gfx942" else 4, "NONKDIM": 32}
+        | {"INSTR_K": 8 if target == "gfx942" else 16, "K_WIDTH": 4 if target == "gfx942" else 8}
+        | {"WAVES_M": 2, "WAVES_N": 2, "TRANSPOSED": True, "num_warps": 4},
+    )
+    a, b = (cdna.encode(RNG.integers(-4, 5, shape), "fp16") for shape in ((M, K), (K, N)))
+    out = cdna.Unwritten(np.full((M, N), 99, np.float32))
+    return Case(code.asm["amdgcn"], code.metadata.shared, (1, 1), [a, b, out, M, N, K, K, N, N])
+
+
+def softmax_case(target: str) -> Case:
+    import gluon_kernels
+
+    code = compiled(
+        gluon_kernels.softmax_rows,
+        target,
+        {"x_ptr": "*fp32", "y_ptr": "*fp32", "columns": 1001},
+        {"BLOCK": 1024, "num_warps": 4},
+    )
+    # So wide that the smallest results are denormal: what scales them is needed.
+    x = RNG.uniform(-100, 0, (2, 1001)).astype(np.float32)
+    return Case(code.asm["amdgcn"], code.metadata.shared, (2,), [x, cdna.Unwritten(np.zeros_like(x)), 1001])
+
+
+def copy_case(wait: int, last: int) -> Case:
+    import gluon_kernels
+
+    code = compiled(
+        gluon_kernels.copy_through_lds,
+        "gfx950",
+        {"x_ptr": "*fp16", "y_ptr": "*fp16"},
+        {"TILES": 5, "WAIT": wait, "LAST": last, "num_warps": 4},
+    )
+    x = RNG.standard_normal((5, 64, 64)).astype(np.float16)
+    return Case(code.asm["amdgcn"], code.metadata.shared, (1,), [x, cdna.Unwritten(np.zeros_like(x))])
+
+
+CASES = {
+    "gemm gfx942": lambda: gemm_case("gfx942"),
+    "gemm gfx950": lambda: gemm_case("gfx950"),
+    "softmax gfx942": lambda: softmax_case("gfx942"),
+    "softmax gfx950": lambda: softmax_case("gfx950"),
+    "copy gfx950": lambda: copy_case(1, 0),
+}
+
+
+def triton_version() -> tuple[int, ...]:
+    import triton
+
+    return tuple(int(part) for part in triton.__version__.split(".")[:2])
+
+
+SLOW = ("gemm gfx942", "softmax gfx950")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in CASES])
+def test_every_missing_or_weaker_wait_and_every_missing_barrier_is_found(name: str) -> None:
+    if name.startswith("copy") and triton_version() < (3, 8):
+        pytest.skip("before 3.8 the wait counts stores as copies and covers the next copy too: one less is harmless")
+    case = CASES[name]()
+    for mutants in (needed_waits(case), barriers(case.assembly)):
+        told = verdicts(case, mutants)
+        assert told and [place for place, verdict in told.items() if verdict != "finding"] == []
+
+
+def test_waits_with_nothing_to_wait_for_are_listed() -> None:
+    code = text(
+        "s_waitcnt vmcnt(0)\ns_load_dwordx2 s[4:5], s[0:1], 0x0\ns_waitcnt vmcnt(0) lgkmcnt(0)\ns_mov_b32 s6, s4"
+    )
+    assert cdna.run(code, (1,), [WORDS.copy()], sanitize=True).idle_waits == ((0, "vmcnt"), (2, "vmcnt"))
+
+
+def test_a_wait_group_that_lets_one_copy_too_many_be_outstanding_is_found() -> None:
+    case = copy_case(2, 0)
+    found, _ = case.run(case.assembly, sanitize=True)
+    assert {f.kind for f in found} == {Kind.ASYNC_UNLANDED}
+
+
+IDLE = ("s_nop", "s_cbranch_execz", "s_setprio", "s_load", "s_branch .LBB0_0")
+"""Deleted without any effect, or most of them: delays, shortcuts around nothing, arguments that were preloaded."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_three_of_four_deleted_instructions_are_noticed(name: str) -> None:
+    case = CASES[name]()
+    mutants = (m for m in without(case.assembly, "") if not m.place.partition(": ")[2].startswith(IDLE))
+    told = verdicts(case, itertools.islice(mutants, 0, None, 2), orders=(1,))
+    missed = [place for place, verdict in told.items() if not verdict]
+    assert len(missed) <= 0.25 * len(told), json.dumps(missed, indent=1)
