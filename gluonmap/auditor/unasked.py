@@ -14,6 +14,7 @@ from gluonmap.audit.rules import MOST_SHOWN, Ground
 from gluonmap.auditor.wanted import Wanted
 from gluonmap.errors import UsageError
 from gluonmap.judge import Basis, Feasibility, Judge, key_of
+from gluonmap.model import Config
 from gluonmap.programs import ReducedSpace, reduced_space_of
 from gluonmap.space import SpaceMap
 
@@ -61,12 +62,16 @@ def audit(space: SpaceMap, wanted: Wanted) -> Audit:
     )
 
 
+_DEFAULTS: Config = {"num_ctas": 1, "maxnreg": None}
+"""What `triton.Config` says where nobody does: it is the compilers' own default, so every map was made with it."""
+
+
 def _told(bound: Bound, judge: Judge, reduced: ReducedSpace) -> Told:
     space = judge.space
     config = binding.full(bound, space.baseline)
     fixed = {**space.recipe.fixed, **space.recipe.args, **space.shape}
     strange = [n for n, v in bound.moves.items() if n not in config and repr(fixed.get(n)) != repr(v)]
-    strange = [name for name in strange if name not in bound.sizes]
+    strange = [n for n in strange if n not in bound.sizes and repr(bound.moves[n]) != repr(_DEFAULTS.get(n, bound))]
     if strange:
         why = f"the map does not turn {', '.join(strange)}"
         return Told(bound=bound, verdict=Feasibility.UNKNOWN, basis="no answer", config=config, reason=why)

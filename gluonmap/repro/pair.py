@@ -30,7 +30,7 @@ class Pair(msgspec.Struct, frozen=True):
 def find(judged: Judge, told: Explanation, one: One) -> Pair:
     """The pair for a configuration that `told` explains as infeasible.
 
-    All moves that the failure does not need are set back to the baseline.
+    All moves that the failure does not need are set back to the baseline; none where what is left fails otherwise.
 
     Raises:
         OracleFault: what the map holds for failing does not fail today.
@@ -43,7 +43,9 @@ def find(judged: Judge, told: Explanation, one: One) -> Pair:
             answers[key_of(config)] = one(config)
         return answers[key_of(config)]
 
-    failing = {**space.baseline, **told.part.moves} if told.part is not None else told.config
+    failing = told.config
+    if told.part is not None and _alike(answer(part := {**space.baseline, **told.part.moves}), answer(failing)):
+        failing = part
     verdict = answer(failing)
     if told.judgement.forbidden and _passes(verdict):
         raise UsageError("no script: the map's own restrictions rule this configuration out; the compiler passes it.")
@@ -61,6 +63,15 @@ def find(judged: Judge, told: Explanation, one: One) -> Pair:
         blamed=moves_of(space, failing),
     )
     return Pair(failing, verdict, next((item.config for item in near if _passes(answer(item.config))), None))
+
+
+def _alike(one: Answer, other: Answer) -> bool:
+    """Whether two configurations fail in one way: outcome, kind of reason and place."""
+    if not isinstance(one, Verdict) or not isinstance(other, Verdict) or one.outcome is not other.outcome:
+        return False
+    if one.reason is None or other.reason is None:
+        return one.reason is other.reason
+    return (one.reason.kind, one.reason.location) == (other.reason.kind, other.reason.location)
 
 
 def _passes(answer: Answer) -> bool:
