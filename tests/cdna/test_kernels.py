@@ -209,9 +209,11 @@ def operand(form: str, rows: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     return codes, cdna.decode(codes, "fp8e4nv" if form == "e4m3" else "fp8e5").reshape(rows, k)
 
 
-@pytest.mark.parametrize("a_format", FORMATS)
-@pytest.mark.parametrize("b_format", FORMATS)
-@pytest.mark.parametrize(("nonkdim", "instr_k"), [(16, 128), (32, 64)])
+@pytest.mark.parametrize(
+    ("a_format", "b_format", "nonkdim", "instr_k"),
+    [(a, b, 16, 128) for a in FORMATS for b in FORMATS]
+    + [(a, b, 32, 64) for a, b in zip(FORMATS, FORMATS[::-1], strict=True)],
+)
 def test_scaled_gemm_of_all_pairs_of_formats(a_format: str, b_format: str, nonkdim: int, instr_k: int) -> None:
     import gluon_kernels
 
@@ -324,8 +326,10 @@ def check_bf16_gemm(folder: str, target: str, config: dict[str, Any], M: int, N:
     assert relative(cdna.decode(got["c_ptr"], "bf16").reshape(M, N), left @ right.T) < 3e-3
 
 
-@pytest.mark.parametrize(("folder", "config"), BF16_CONFIGS)
-@pytest.mark.parametrize("K", [208, 256])
+@pytest.mark.parametrize(
+    ("folder", "config", "K"),
+    [(folder, config, 208) for folder, config in BF16_CONFIGS] + [("cdna4", {"NUM_BUFFERS": 3}, 256)],
+)
 def test_bundled_bf16_gemm(folder: str, config: dict[str, int], K: int) -> None:
     check_bf16_gemm(folder, "gfx942" if folder == "cdna3" else "gfx950", BF16_GEMM | config, 200, 136, K)
 
