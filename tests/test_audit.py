@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from builders import inspected
 from click.testing import CliRunner, Result
-from conftest import Finished, Project
+from conftest import REPOSITORY, Finished, Project
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mapped import (
@@ -301,6 +301,15 @@ def checked(folder: Path, space: SpaceMap, config: Any, *arguments: str, name: s
 def findings(shown: Result | Finished) -> list[tuple[str, str, str]]:
     """Severity, kind and text of each, as --json tells them."""
     return [(f["severity"], f["kind"], f["text"]) for f in json.loads(shown.stdout)["findings"]]
+
+
+def test_what_triton_config_says_by_itself_is_nothing_that_a_map_must_turn(tmp_path: Path) -> None:
+    tiles = ", ".join(f"triton.Config({{'BLOCK_SIZE_M': {m}}}, num_warps=8, num_stages=2)" for m in (128, 256))
+    (tmp_path / "shipped.py").write_text(f"import triton\nCONFIGS = [{tiles}]\n")
+    place = REPOSITORY / "reports/cdna4/gemm_mxfp4.gfx950.json"
+    command = ["check", "gemm_mxfp4.py", "--map", str(place), "--no-compile", "--json", str(tmp_path / "shipped.py")]
+    told = json.loads(CliRunner().invoke(cli, command).stdout)
+    assert [entry["outcome"] for entry in told["entries"]] == ["CRASHED", "PASS"]
 
 
 def test_an_entry_that_the_map_forbids_is_an_error_with_its_line_and_the_constraint(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import textwrap
 import venv
 from pathlib import Path
 
+import msgspec
 import pytest
 from conftest import Project
 from mapped import PAIR_RULE, pair_map
@@ -535,3 +536,20 @@ def test_a_kernel_that_needs_torch_is_refused_by_name(project: Project) -> None:
     assert (
         "reaches torch.int8 (types_of_mine.py:1), and a script that needs Triton alone cannot have torch" in run.stderr
     )
+
+
+class Elsewhere(Rule):
+    """What fails of the whole for one reason fails of a part for another."""
+
+    def __call__(self, config: Config) -> Verdict:
+        found = super().__call__(config)
+        if found.outcome is Outcome.REJECTED and config["C"] == 2:
+            return msgspec.structs.replace(found, reason=Reason("ValueError", "C"))
+        return found
+
+
+def test_a_part_that_fails_for_another_reason_is_not_shown_in_the_place_of_the_whole() -> None:
+    assert paired(Rule(), {"A": 16, "B": 64, "C": 2}).failing["C"] == 1
+    found = paired(Elsewhere(), {"A": 16, "B": 64, "C": 2})
+    assert found.failing == {"A": 16, "B": 64, "C": 2}
+    assert found.verdict.reason == Reason("ValueError", "C")

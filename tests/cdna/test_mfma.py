@@ -11,7 +11,7 @@ from gluonmap.cdna.mfma import SHAPES
 
 RNG = np.random.default_rng(0)
 BITS = {"f16": 16, "bf16": 16, "f32": 32, "xf32": 32, "i8": 8, "fp8": 8, "bf8": 8, "fp4": 4}
-PLAIN = [(side, k, form) for (side, k, form), targets in SHAPES.items() if form != "f8f6f4"]
+PLAIN = sorted((side, k, form) for side, k, form in SHAPES if form != "f8f6f4")
 
 
 def codes(form: str, shape: tuple[int, int], fnuz: bool) -> tuple[np.ndarray, np.ndarray]:
