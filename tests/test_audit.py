@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -50,6 +51,8 @@ from gluonmap.relation import holds
 from gluonmap.space import SpaceMap
 from gluonmap.targets import TARGETS, Target, find
 from gluonmap.terms import Bound, Member, Op, Written
+from gluonmap.worker import choose
+from gluonmap.worker.protocol import Choice
 
 # ---- reading --------------------------------------------------------------------------------------------------------
 
@@ -779,3 +782,22 @@ def test_a_file_that_names_no_target_is_audited_where_the_project_ships(tmp_path
     (tmp_path / "probes" / "pair.py").write_text("TARGETS = {'gfx950': {}}\n")
     assert audited_on(tmp_path, notes) == ["gfx950"]
     assert len(notes) == 1
+
+
+def test_a_pruning_function_is_judged_by_what_it_returns_and_not_by_what_it_was_given() -> None:
+    configs = ({"TILE": 64, "num_warps": 4}, {"TILE": 256, "num_warps": 4}, {"TILE": 512, "num_warps": 4})
+
+    def changing(given: list[Any], named: Any, **_: Any) -> list[Any]:
+        for config in given[1:]:
+            config.kwargs["TILE"] = 128 if config.kwargs["TILE"] == 256 else 64
+        return given
+
+    choice = Choice(configs=configs, function="changing")
+    kernel = SimpleNamespace(module=SimpleNamespace())
+    assert choose._by_function(changing, choice, kernel, find("gfx942")) == ([0], 1)  # type: ignore[arg-type]
+
+
+def test_a_restriction_that_is_a_function_is_refused(tmp_path: Path) -> None:
+    shown = checked(tmp_path, joint_map(), None, "--restriction", "lambda M: M <= 16")
+    assert shown.exit_code == 2
+    assert "is a function: give what it returns" in shown.output

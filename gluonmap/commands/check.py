@@ -121,6 +121,12 @@ def _wanted(sources: Sequence[Source], options: dict[str, Any]) -> Wanted:
             rules.append(Rule(source.file, places, source.restrictions, domains=source.domains))
     if options["restriction"]:
         texts = tuple(options["restriction"])
+        for text in texts:
+            if text.strip().startswith("lambda"):
+                raise click.UsageError(
+                    f"--restriction takes an expression of the knobs, and {text!r} is a function: give what it "
+                    "returns, or a function of a file with --prune FILE.py:FUNCTION."
+                )
         rules.append(Rule(texts[0] if len(texts) == 1 else "the restrictions", restrictions=texts))
     rules += [_function(text) for text in options["prune"]]
     lists = tuple(source for source in sources if source.form is not Form.RULES)

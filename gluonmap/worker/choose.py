@@ -67,13 +67,13 @@ def _by_function(
         return [place for place, config in enumerate(configs) if function(config)], 0
     given = {name: arguments.make(value, target.backend) for name, value in choice.args.items()}
     fixed = {name: compile.value_of(name, value, kernel) for name, value in choice.fixed.items()}
+    equal = {_text(config): place for place, config in reversed(list(enumerate(configs)))}
     # Triton hands over what its launch gets: early_config_prune(configs, named_args, **kwargs) (autotuner.py, 3.9.0).
     returned = function(list(configs), given, grid=(1,), warmup=False, **fixed)
     if not isinstance(returned, Iterable):
         raise TypeError(f"it returned {returned!r}, and a list of configurations was expected")
-    places = {id(config): place for place, config in enumerate(configs)}
-    equal = {_text(config): place for place, config in reversed(list(enumerate(configs)))}
-    found = [places.get(id(config), equal.get(_text(config))) for config in returned]
+    # What it returns would be launched: a configuration that it has changed is not the one that it was given.
+    found = [equal.get(_text(config)) for config in returned]
     kept = sorted({place for place in found if place is not None})
     return kept, sum(place is None for place in found)
 
