@@ -801,3 +801,9 @@ def test_a_restriction_that_is_a_function_is_refused(tmp_path: Path) -> None:
     shown = checked(tmp_path, joint_map(), None, "--restriction", "lambda M: M <= 16")
     assert shown.exit_code == 2
     assert "is a function: give what it returns" in shown.output
+
+
+def test_a_name_that_breaks_the_line_does_not_end_the_sentence(tmp_path: Path) -> None:
+    shown = checked(tmp_path, joint_map(), {"x\ny": {"M": 128, "N": 128}})
+    (line,) = [line for line in shown.stdout.splitlines() if "error" in line and "x y" in line]
+    assert line.endswith("]")

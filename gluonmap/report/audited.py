@@ -70,7 +70,8 @@ def _place(place: Place) -> str:
 
 
 def _short(raw: str) -> str:
-    return words.cut(words.first_line(raw), 400)
+    # In one line, whatever an entry's name holds: a sentence must not end where a name breaks.
+    return words.cut(words.visible(" ".join(raw.split())), 400)
 
 
 def _details(item: Finding) -> list[str]:
