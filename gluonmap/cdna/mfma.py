@@ -2,6 +2,9 @@
 
 A lane holds consecutive k of one row of A or one column of B: lane l of row l % M, group g = l // M of 64 // M. Of the
 result, lane l holds column l % M, and of rows four in a row at a time: register 4 b + q is row 4 (b (64 // M) + g) + q.
+
+Sixteen products of 4 x 4 at once (4x4x…_16b): lane l is of block l // 4, row or column l % 4, and holds all of its k;
+register q of the result is row q. One block of A may serve 2**cbsz blocks in a row: the one of these numbered abid.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from gluonmap.cdna.text import Instruction
 Array = npt.NDArray[Any]
 u8, u16, u32, f16, f32, f64, i32 = np.uint8, np.uint16, np.uint32, np.float16, np.float32, np.float64, np.int32
 
-_NAME = re.compile(r"v_mfma_(scale_)?([fi]32)_(\d+)x(\d+)x(\d+)_(\w+)$")
+_NAME = re.compile(r"v_mfma_(scale_)?([fi]32)_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?_(\w+)$")
 _BOTH = ("gfx942", "gfx950")
 _NEW = ("gfx950",)
 _BYTES = {f"{a}_{b}" for a in ("fp8", "bf8") for b in ("fp8", "bf8")}
@@ -35,6 +38,10 @@ SHAPES: dict[tuple[int, int, str], tuple[str, ...]] = {
     (16, 16, "bf16_1k"): _BOTH,
     (32, 2, "f32"): _BOTH,
     (16, 4, "f32"): _BOTH,
+    (4, 4, "f16"): _BOTH,
+    (4, 4, "bf16"): _BOTH,
+    (4, 4, "i8"): _BOTH,
+    (4, 1, "f32"): _BOTH,
     (32, 4, "xf32"): ("gfx942",),
     (16, 8, "xf32"): ("gfx942",),
     (32, 16, "i8"): _BOTH,
@@ -50,7 +57,10 @@ SHAPES: dict[tuple[int, int, str], tuple[str, ...]] = {
     (32, 64, "f8f6f4"): _NEW,
     (16, 128, "f8f6f4"): _NEW,
 }
-"""(rows and columns, k, type) of one block → targets. Those of several blocks, and of float64, are not executed."""
+"""(rows and columns, k, type) → targets. Those of two or four blocks, and of float64, are not executed."""
+_BLOCKS = 16
+_SMALL = 4
+"""Blocks of a 4 x 4 product, and its side."""
 
 _F8F6F4 = {0: "fp8", 1: "bf8", 4: "fp4"}
 """cbsz and blgp of f8f6f4 → format; 2 and 3 are the formats of 6 bits."""
@@ -85,11 +95,15 @@ class Product:
     """First register of C, or -1 for zero."""
     integer: bool
     fnuz: bool
+    shared_by: int = 1
+    """Blocks in a row that take A from one of them,"""
+    shared: int = 0
+    """and which of them that is."""
 
     @property
     def results(self) -> int:
         """Registers of C and D."""
-        return self.side * self.side // LANES
+        return max(self.side * self.side // LANES, _SMALL)
 
 
 def decode(instruction: Instruction, target: str) -> Product | None:
@@ -103,13 +117,18 @@ def decode(instruction: Instruction, target: str) -> Product | None:
     match = _NAME.match(instruction.name)
     if match is None:
         raise NotExecuted(instruction.text)
-    scaled, result, rows, columns, k, form = match.groups()
+    scaled, result, rows, columns, k, blocks, form = match.groups()
     side = int(rows)
+    several = side == _SMALL
+    if blocks != (str(_BLOCKS) if several else None):
+        raise NotExecuted(instruction.text)
     if rows != columns or target not in SHAPES.get((side, int(k), form), ()):
         raise NotExecuted(instruction.text)
     small = form == "f8f6f4"
     cbsz, blgp = instruction.number("cbsz"), instruction.number("blgp")
-    if "abid" in instruction.modifiers or (not small and (cbsz or blgp)):
+    if not small and (blgp or (not several and (cbsz or "abid" in instruction.modifiers))):
+        raise NotExecuted(instruction.text)
+    if several and (cbsz > 4 or instruction.number("abid") >= 1 << cbsz):
         raise NotExecuted(instruction.text)
     forms: list[str]
     if small:
@@ -140,38 +159,20 @@ def decode(instruction: Instruction, target: str) -> Product | None:
         c.index if c.kind == "v" else -1,
         result == "i32",
         target == "gfx942",
+        1 << cbsz if several else 1,
+        instruction.number("abid") if several else 0,
     )
 
 
 def matrix(w: Waves, operand: Matrix, side: int, fnuz: bool) -> Array:
-    """(n, side, k) float32: the rows of A, or the columns of B, with their scales. int8 comes as float64."""
+    """(n, side, k) float32: the rows of A, or the columns of B, with their scales; of 4 x 4 blocks (n, 16, 4, k).
+
+    int8 comes as float64.
+    """
     groups = LANES // side
-    n = operand.count
-    registers = w.vector[operand.register : operand.register + n]
-    lanes = (n, w.count, groups, side)
-    match operand.form:
-        case "f16":
-            values = registers.view(f16).reshape(*lanes, 2).astype(f32)
-        case "bf16":
-            values = (registers.view(u16).astype(u32) << u32(16)).view(f32).reshape(*lanes, 2)
-        case "f32":
-            values = registers.view(f32).reshape(*lanes, 1)
-        case "xf32":
-            if (registers & u32(0x1FFF)).any():
-                raise NotExecuted(
-                    "xf32 of values with more than 10 bits of mantissa: how they are rounded is not known"
-                )
-            values = registers.view(f32).reshape(*lanes, 1)
-        case "i8":
-            values = registers.view(np.int8).reshape(*lanes, 4).astype(f64)
-        case "fp8":
-            values = FP8[fnuz].take(registers.view(u8)).reshape(*lanes, 4)
-        case "bf8":
-            values = BF8[fnuz].take(registers.view(u8)).reshape(*lanes, 4)
-        case "fp4":
-            values = _PAIRS.take(registers.view(u8), axis=0).reshape(*lanes, 8)
-        case _:
-            raise NotExecuted(f"matrix operand of {operand.form}")
+    values = _elements(w, operand, (operand.count, w.count, groups, side), fnuz)
+    if side == _SMALL:
+        return values.transpose(1, 2, 3, 0, 4).reshape(w.count, groups, side, -1)
     rows = values.transpose(1, 3, 2, 0, 4).reshape(w.count, side, -1)
     if operand.runs:
         rows = rows.reshape(w.count, side, groups, 2, _RUN).transpose(0, 1, 3, 2, 4).reshape(w.count, side, -1)
@@ -182,14 +183,47 @@ def matrix(w: Waves, operand: Matrix, side: int, fnuz: bool) -> Array:
     return rows
 
 
+def _elements(w: Waves, operand: Matrix, lanes: tuple[int, ...], fnuz: bool) -> Array:
+    """(*lanes, elements of a register): what the operand's registers hold, as numbers."""
+    registers = w.vector[operand.register : operand.register + operand.count]
+    match operand.form:
+        case "f16":
+            return registers.view(f16).reshape(*lanes, 2).astype(f32)
+        case "bf16":
+            wide: Array = (registers.view(u16).astype(u32) << u32(16)).view(f32)
+            return wide.reshape(*lanes, 2)
+        case "f32":
+            return registers.view(f32).reshape(*lanes, 1)
+        case "xf32":
+            if (registers & u32(0x1FFF)).any():
+                raise NotExecuted(
+                    "xf32 of values with more than 10 bits of mantissa: how they are rounded is not known"
+                )
+            return registers.view(f32).reshape(*lanes, 1)
+        case "i8":
+            return registers.view(np.int8).reshape(*lanes, 4).astype(f64)
+        case "fp8":
+            return FP8[fnuz].take(registers.view(u8)).reshape(*lanes, 4)
+        case "bf8":
+            return BF8[fnuz].take(registers.view(u8)).reshape(*lanes, 4)
+        case "fp4":
+            return _PAIRS.take(registers.view(u8), axis=0).reshape(*lanes, 8)
+    raise NotExecuted(f"matrix operand of {operand.form}")
+
+
 def multiply(w: Waves, product: Product, a: Array, b: Array) -> None:
     """Write A B + C to the destination; exec has no say."""
     side, count = product.side, product.results
     groups = LANES // side
-    result = np.matmul(a, b.transpose(0, 2, 1))
-    blocks = side // 4 // groups
-    lanes = result.reshape(w.count, blocks, groups, 4, side).transpose(1, 3, 0, 2, 4)
-    shape = (blocks, 4, w.count, groups, side)
+    if side == _SMALL:
+        of = np.arange(_BLOCKS) // product.shared_by * product.shared_by + product.shared
+        shape: tuple[int, ...] = (_SMALL, w.count, _BLOCKS, _SMALL)
+        lanes = np.matmul(a[:, of], b.transpose(0, 1, 3, 2)).transpose(2, 0, 1, 3)
+    else:
+        blocks = side // 4 // groups
+        shape = (blocks, 4, w.count, groups, side)
+        result = np.matmul(a, b.transpose(0, 2, 1))
+        lanes = result.reshape(w.count, blocks, groups, 4, side).transpose(1, 3, 0, 2, 4)
     target = w.vector[product.destination : product.destination + count]
     if product.integer:
         whole = lanes.astype(np.int64)

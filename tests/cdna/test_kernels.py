@@ -255,6 +255,52 @@ def test_asynchronous_copies_land_before_they_are_read() -> None:
     np.testing.assert_array_equal(got["y_ptr"], x.transpose(0, 2, 1))
 
 
+@BOTH
+@pytest.mark.parametrize("dtype", ["fp16", "i8"])
+@pytest.mark.parametrize("block_m", [1, 4, 16])
+def test_products_of_few_rows(target: str, dtype: str, block_m: int) -> None:
+    # Dot products lane by lane, sixteen products of 4 x 4 with one block of A for all, and the usual ones.
+    import triton_kernels
+
+    M, N, K = 9, 72, 100
+    result = "i32" if dtype == "i8" else "fp32"
+    numbers = {"M": M, "N": N, "K": K}
+    code = compiled(
+        triton_kernels.product,
+        target,
+        {"a_ptr": f"*{dtype}", "b_ptr": f"*{dtype}", "c_ptr": f"*{result}", **numbers},
+        {"BLOCK_M": block_m, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4},
+    )
+    a, b = (RNG.integers(-4, 5, shape) for shape in ((M, K), (K, N)))
+    got = outputs(
+        code,
+        (-(-M // block_m), 2),
+        {"a_ptr": cdna.encode(a, dtype), "b_ptr": cdna.encode(b, dtype), "c_ptr": unwritten((M, N), result), **numbers},
+    )
+    np.testing.assert_array_equal(got["c_ptr"], a @ b)
+
+
+@BOTH
+def test_causal_attention(target: str) -> None:
+    import triton_kernels
+
+    S, D = 150, 64
+    code = compiled(
+        triton_kernels.attention,
+        target,
+        {"q_ptr": "*bf16", "k_ptr": "*bf16", "v_ptr": "*bf16", "o_ptr": "*bf16", "S": S, "scale": 0.18},
+        {"BLOCK": 64, "D": D, "num_warps": 4},
+    )
+    q, k, v = (cdna.encode(RNG.standard_normal((S, D)), "bf16") for _ in range(3))
+    got = outputs(
+        code, (3,), {"q_ptr": q, "k_ptr": k, "v_ptr": v, "o_ptr": unwritten((S, D), "bf16"), "S": S, "scale": 0.18}
+    )
+    left, right, values = (cdna.decode(x, "bf16").reshape(S, D).astype(np.float64) for x in (q, k, v))
+    score = np.where(np.tril(np.ones((S, S), bool)), left @ right.T * 0.18, -np.inf)
+    p = np.exp2(score - score.max(axis=1, keepdims=True))
+    assert relative(cdna.decode(got["o_ptr"], "bf16").reshape(S, D), p / p.sum(axis=1, keepdims=True) @ values) < 6e-3
+
+
 RMSNORM = {"BLOCK_N": 1024, "ROWS_PER_PROGRAM": 1, "VEC": 8, "num_warps": 4}
 
 

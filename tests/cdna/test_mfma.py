@@ -11,7 +11,8 @@ from gluonmap.cdna.mfma import SHAPES
 
 RNG = np.random.default_rng(0)
 BITS = {"f16": 16, "bf16": 16, "f32": 32, "xf32": 32, "i8": 8, "fp8": 8, "bf8": 8, "fp4": 4}
-PLAIN = sorted((side, k, form) for side, k, form in SHAPES if form != "f8f6f4")
+PLAIN = sorted((side, k, form) for side, k, form in SHAPES if form != "f8f6f4" and side > 4)
+BLOCKS = sorted((k, form) for side, k, form in SHAPES if side == 4)
 
 
 def codes(form: str, shape: tuple[int, int], fnuz: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -112,6 +113,36 @@ def test_the_addend_is_added() -> None:
     np.testing.assert_array_equal(got.view(np.float32), result(16, a @ b.T + C[16]))
 
 
+@pytest.mark.parametrize(("K", "form"), BLOCKS)
+@pytest.mark.parametrize(("cbsz", "abid"), [(0, 0), (4, 5), (2, 1)])
+def test_sixteen_products_of_4_by_4(K: int, form: str, cbsz: int, abid: int) -> None:
+    (a_raw, a), (b_raw, b) = (codes(form, (64, K), True) for _ in range(2))
+
+    def packed(raw: np.ndarray) -> np.ndarray:
+        # Lane l holds all k of row l % 4 of block l // 4.
+        bits = BITS[form]
+        out = np.zeros((max(1, K * bits // 32), 64), np.uint64)
+        for lane in range(64):
+            for k in range(K):
+                at, shift = divmod(k * bits, 32)
+                out[at, lane] |= np.uint64(int(raw[lane, k]) << shift)
+        return out.astype(np.uint32)
+
+    kind = "i32" if form == "i8" else "f32"
+    given = {100 + k: row for k, row in enumerate(packed(a_raw))} | {
+        120 + k: row for k, row in enumerate(packed(b_raw))
+    }
+    n = len(packed(a_raw))
+    spans = [f"v{r}" if n == 1 else f"v[{r}:{r + n - 1}]" for r in (100, 120)]
+    more = f" cbsz:{cbsz} abid:{abid}" if cbsz else ""
+    waves = execute(f"v_mfma_{kind}_4x4x{K}_16b_{form} v[0:3], {spans[0]}, {spans[1]}, 0{more}", given)
+    got = np.stack([waves.U[q][0] for q in range(4)]).view(np.int32 if form == "i8" else np.float32)
+    for block in range(16):
+        source = block >> cbsz << cbsz | abid
+        expected = a[4 * source : 4 * source + 4] @ b[4 * block : 4 * block + 4].T
+        np.testing.assert_array_equal(got[:, 4 * block : 4 * block + 4], expected)
+
+
 FORMATS = {"fp8": 0, "bf8": 1, "fp4": 4}
 
 
@@ -148,7 +179,7 @@ def test_scales_of_the_smallest_exponent_and_nan() -> None:
     ("instruction", "target"),
     [
         ("v_mfma_f32_16x16x32_f16 v[0:3], v[4:7], v[8:11], 0", "gfx942"),
-        ("v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], 0", "gfx942"),
+        ("v_mfma_f32_32x32x4_2b_f16 v[0:31], v[32:33], v[34:35], 0", "gfx942"),
         ("v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:9], v[10:15], 0 cbsz:2 blgp:2", "gfx950"),
         ("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 1.0", "gfx942"),
         ("v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10", "gfx942"),

@@ -132,6 +132,9 @@ LANES = {
         (1.0, 0.0, -1.0, -INF),
         (1.0, INF, 1.0, 0.0),
     ],
+    "v_dot2_f32_f16": [(0x40003C00, 0x44004200, 0.5, 11.5)],
+    "v_dot2c_f32_bf16": [],
+    "v_dot4_i32_i8": [(0xFF020304, 0x05060708, 100, 100 - 5 + 12 + 21 + 32), (0x80808080, 0x80808080, 0, 65536)],
     "v_add_f16": [(1.5, 2.25, 3.75), (65504.0, 65504.0, INF)],
     "v_sub_f16": [(1.5, 2.25, -0.75)],
     "v_subrev_f16": [(1.5, 2.25, 0.75)],
@@ -469,6 +472,15 @@ def test_multiply_add_with_a_constant() -> None:
     assert execute("v_fmaak_f32 v2, v0, v1, 0x41200000", {0: two, 1: three}).F[2][0, 0] == 16.0
     waves = execute("v_fmac_f32_e32 v2, v0, v1", {0: two, 1: three, 2: two})
     assert waves.F[2][0, 0] == 8.0
+
+
+def test_dot_products_that_accumulate() -> None:
+    three = int(np.float32(3).view(np.uint32))
+    assert execute("v_dot2c_f32_f16_e32 v2, v0, v1", {0: 0x40003C00, 1: 0x44004200, 2: three}).F[2][0, 0] == 14.0
+    assert execute("v_dot2c_f32_bf16_e32 v2, v0, v1", {0: 0x40003F80, 1: 0x40804040, 2: three}).F[2][0, 0] == 14.0
+    assert int(execute("v_dot4c_i32_i8_e32 v2, v0, v1", {0: 0xFF020304, 1: 0x05060708, 2: 100}).I[2][0, 0]) == 160
+    with pytest.raises(cdna.NotExecuted, match="op_sel_hi"):
+        execute("v_dot2_f32_f16 v2, v0, v1, v2 op_sel_hi:[0,1,1]", {0: 0, 1: 0})
 
 
 def test_packed_opcodes_take_halves_by_op_sel() -> None:

@@ -28,7 +28,7 @@ from gluonmap.cdna.writer import LISTS, Writer, list_modifier
 
 _COMPARISON = re.compile(r"v_cmp(x?)_(\w+)_([fiu](?:16|32|64))$")
 _CARRY = re.compile(r"v_(add|addc|sub|subb|subrev|subbrev)_co_u32$")
-_KNOWN = frozenset(["clamp", "mul:2", "mul:4", "div:2", "mul", "div", "op_sel", "op_sel_hi"])
+_KNOWN = frozenset(("clamp", "mul:2", "mul:4", "div:2", "mul", "div", "op_sel"))
 _F16_PAIRS = ("v_cvt_pk_f16_f32", "v_cvt_pkrtz_f16_f32")
 _VCC = Operand("vcc", "s", VCC, 2)
 _KIND_DTYPES: dict[str, Any] = {
@@ -49,6 +49,14 @@ def emit(out: Writer, i: Instruction) -> bool:
         return _sdwa(out, i, name[:-5])
     if name in PACKED:
         return _packed(out, i, PACKED[name])
+    if name in ACCUMULATE:
+        _check(i, frozenset())
+        lanes = TABLE[ACCUMULATE[name]]
+        operands = (*i.operands[1:], i.operands[0])
+        sources = [out.source(o, kind) for o, kind in zip(operands, lanes.sources, strict=True)]
+        # The two-operand form zeroes the other half, as most of gfx9 do.
+        out.put(i.operands[0], lanes.result, f"{out.constant(lanes.compute)}({', '.join(sources)})")
+        return True
     if name in TABLE:
         _check(i, _KNOWN)
         lanes = TABLE[name]
@@ -63,14 +71,6 @@ def emit(out: Writer, i: Instruction) -> bool:
         if len(sources) != len(lanes.sources):
             raise NotExecuted(i.text)
         _result(out, i, lanes, sources, "W", select[-1])
-        return True
-    if name in ACCUMULATE:
-        _check(i, frozenset())
-        lanes = TABLE[ACCUMULATE[name]]
-        operands = (*i.operands[1:], i.operands[0])
-        sources = [out.source(o, kind) for o, kind in zip(operands, lanes.sources, strict=True)]
-        # The two-operand form zeroes the other half, as most of gfx9 do.
-        out.put(i.operands[0], lanes.result, f"{out.constant(lanes.compute)}({', '.join(sources)})")
         return True
     if name in CONSTANT:
         _check(i, frozenset())

@@ -92,6 +92,31 @@ def _minimum(a: Array, b: Array) -> Any:
     return -_maximum(-a, -b)
 
 
+def _dot_halves(value: Callable[[Array], Array]) -> Callable[..., Any]:
+    """c + a[0] b[0] + a[1] b[1] over the halves of a register, in this order."""
+
+    def dot(a: Array, b: Array, c: Array) -> Any:
+        total = c + value(a & u32(0xFFFF)) * value(b & u32(0xFFFF))
+        return total + value(a >> u32(16)) * value(b >> u32(16))
+
+    return dot
+
+
+def _f16_value(bits_: Array) -> Any:
+    return bits_.astype(np.uint16).view(f16).astype(f32)
+
+
+def _bf16_value(bits_: Array) -> Any:
+    return (bits_ << u32(16)).view(f32)
+
+
+def _dot_bytes(a: Array, b: Array, c: Array) -> Any:
+    for shift in (0, 8, 16, 24):
+        left, right = ((x << u32(24 - shift)).view(i32) >> i32(24) for x in (a, b))
+        c = c + left * right
+    return c
+
+
 def _sin(x: Array) -> Any:
     return np.sin(2 * np.pi * x.astype(f64)).astype(f32)
 
@@ -225,6 +250,10 @@ TABLE: dict[str, Lanes] = {
     "v_frexp_mant_f32": Lanes("f", "f", lambda a: np.where(np.isfinite(a), np.frexp(a)[0], a)),
     "v_frexp_exp_i32_f32": Lanes("i", "f", lambda a: np.where(np.isfinite(a), np.frexp(a)[1], i32(0))),
     "v_div_fixup_f32": Lanes("f", "fff", DIVISION_F32.fixup),
+    # Dot products of the parts of a register
+    "v_dot2_f32_f16": Lanes("f", "uuf", _dot_halves(_f16_value)),
+    "v_dot2c_f32_bf16": Lanes("f", "uuf", _dot_halves(_bf16_value)),
+    "v_dot4_i32_i8": Lanes("i", "uui", _dot_bytes),
     # float16
     "v_add_f16": Lanes("h", "hh", np.add),
     "v_sub_f16": Lanes("h", "hh", np.subtract),
@@ -285,8 +314,11 @@ TABLE: dict[str, Lanes] = {
 ACCUMULATE: dict[str, str] = {
     "v_fmac_f32": "v_fma_f32",
     "v_fmac_f64": "v_fma_f64",
+    "v_dot2c_f32_f16": "v_dot2_f32_f16",
+    "v_dot2c_f32_bf16": "v_dot2c_f32_bf16",
+    "v_dot4c_i32_i8": "v_dot4_i32_i8",
 }
-"""Opcodes whose destination is their third source."""
+"""Opcodes whose destination is their third source: otherwise the same as another of the table."""
 
 CONSTANT: dict[str, str] = {
     "v_fmamk_f32": "v_fma_f32",
