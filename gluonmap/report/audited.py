@@ -23,7 +23,8 @@ _LEVELS = {
 
 def render(audit: Audit) -> None:
     """Print an audit: its findings, the worst first, then the files in numbers and the sum."""
-    click.echo(f"{words.visible(audit.kernel)} ({words.visible(audit.file)}) on {_target(audit)}, {_basis(audit)}")
+    kernel = f"{words.visible(audit.kernel)} ({words.visible(audit.file)})"
+    click.echo(f"{kernel} on {words.target_name(audit.target)}, {_basis(audit)}")
     for note in audit.notes:
         click.echo(f"note: {words.visible(note)}")
     if audit.findings:
@@ -47,11 +48,6 @@ def summary(audit: Audit) -> str:
     """Return "2 errors, 1 warning and 3 notices", or that nothing was found."""
     counts = [(audit.count(severity), str(severity)) for severity in Severity]
     return words.listed(words.plural(count, name) for count, name in counts if count) or "nothing found"
-
-
-def _target(audit: Audit) -> str:
-    alias = words.ALIASES.get(audit.target)
-    return f"{audit.target} ({alias})" if alias else audit.target
 
 
 def _basis(audit: Audit) -> str:
@@ -139,7 +135,10 @@ def report_to_github(audits: Sequence[Audit]) -> None:
 
 def markdown(audit: Audit) -> str:
     """Return the audit as Markdown. No text of it can end a table cell, open a tag or run as Markdown."""
-    blocks = [f"## gluonmap check: {code(audit.kernel)} on {text(_target(audit))}", text(f"{summary(audit)}.")]
+    blocks = [
+        f"## gluonmap check: {code(audit.kernel)} on {text(words.target_name(audit.target))}",
+        text(f"{summary(audit)}."),
+    ]
     blocks.append(text(f"{audit.file}, {_basis(audit)}."))
     if audit.findings:
         heads = ("severity", "where", "what")
