@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from gluonmap import codec, exitcode, targets
-from gluonmap.describe import Description, Knob, OnDevice
+from gluonmap.describe import Description, Further, Knob
 from gluonmap.errors import UnknownKnob, UsageError
 from gluonmap.model import Config, KnobKind, Outcome, Parameter, Value
 from gluonmap.screen import same
@@ -52,16 +52,24 @@ def description_of(space: SpaceMap, *, on_device: bool = False) -> Description:
         why_fixed={},
         not_probed={},
         notes=(),
-        on_device=_on_device(space) if on_device else None,
+        further=_further(space) if on_device else None,
     )
 
 
-def _on_device(space: SpaceMap) -> OnDevice | None:
+def _further(space: SpaceMap) -> Further | None:
     trial = space.recipe.trial
     if trial is None or isinstance(space.on_device, msgspec.UnsetType):
         return None
-    ragged = trial.ragged.shape if trial.ragged else {}
-    return OnDevice(space.on_device.stage, trial.device, trial.probe, trial.tolerance, ragged)
+    return Further(
+        space.on_device.stage,
+        trial.device,
+        trial.probe,
+        trial.tolerance,
+        trial.ragged.shape if trial.ragged else {},
+        trial.shapes,
+        not trial.baseline,
+        trial.watch,
+    )
 
 
 def job_of(space: SpaceMap, moves: Config, *, on_device: bool = False) -> Job:
@@ -80,7 +88,7 @@ def job_of(space: SpaceMap, moves: Config, *, on_device: bool = False) -> Job:
             f"the map's kernel file {space.file} is not here; run this from the folder that the map was made in."
         )
     candidate = description_of(space, on_device=on_device).candidate(moves)
-    bench = Bench(str(Path(space.recipe.probe_file).resolve()), "") if candidate.stage.on_device else None
+    bench = Bench(str(Path(space.recipe.probe_file).resolve()), "") if candidate.stage.executes else None
     file = KernelFile(str(path), space.kernel, space.recipe.stubs)
     return Job("compile", space.target, file, candidate, bench=bench)
 

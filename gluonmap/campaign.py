@@ -29,7 +29,7 @@ from gluonmap import (
     targets,
 )
 from gluonmap.confirm import SecondOpinion, digest_of
-from gluonmap.describe import Description, OnDevice, Wishes
+from gluonmap.describe import Description, Further, Wishes
 from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UsageError
 from gluonmap.events import Event, Listener, about
 from gluonmap.isolate import Ending, Isolation
@@ -49,8 +49,10 @@ from gluonmap.model import (
     Stage,
     Value,
     Verdict,
+    Watch,
 )
 from gluonmap.oracle import Oracle
+from gluonmap.probefile import RAGGED, RUN
 from gluonmap.space import SpaceMap
 from gluonmap.worker.protocol import Job, KernelFile, Limits
 
@@ -60,10 +62,13 @@ IMPORT_DEADLINE_S = 120.0
 LEAST_DEADLINE_S = 120.0
 DEVICE_DEADLINE_S = 60.0
 """For inputs, launches, references and timing together; what goes on for longer does not come back."""
+MODELLED = ("gfx942", "gfx950")
+"""Targets whose code is executed on the CPU."""
+MODEL = "the CPU, by a model of the hardware"
+"""In the place of a device's name."""
+_NOT_MODELLED = "--stage run executes code of gfx942 and gfx950 only"
 SEARCH_DEADLINE_S = 30.0
 """Of a change of a failing baseline, where the user names none: what takes longer is no default to start from."""
-RAGGED = "ragged"
-"""The regime of a probe file whose sizes no tile divides: every check runs it too."""
 DEADLINE_PER_BASELINE = 30.0
 """A candidate may take this many times as long as the baseline's compile."""
 
@@ -90,8 +95,10 @@ class Settings:
     """How much is asked about all knobs together."""
     stage: Stage = Stage.COMPILE
     """The last stage of baseline, single values and handed-over programs."""
+    watch: Watch = Watch()
+    """Of the stage RUN."""
     modules: tuple[str, ...] = ("torch",)
-    """What servers import for candidates that go to a device."""
+    """What servers import for candidates that are executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +160,7 @@ class Campaign:
 
     def default_targets(self) -> list[targets.Target]:
         """This machine's device if it has one, else every target that the kernel's API allows."""
-        if device := self._device():
+        if self.settings.stage is not Stage.RUN and (device := self._device()):
             return [device]
         if self.settings.stage.on_device:
             raise UsageError(self._no_device(""))
@@ -164,6 +171,8 @@ class Campaign:
         if self._names_cdna4(inspection):
             excluded.setdefault("gfx942", "the kernel is written with cdna4's API (--target gfx942 tries it)")
         wanted = probe.targets or tuple(t.name for t in targets.TARGETS)
+        if self.settings.stage is Stage.RUN:
+            excluded |= {name: _NOT_MODELLED for name in wanted if name not in MODELLED}
         for name in wanted:
             if name in excluded:
                 self.listen(Event("note", f"{name} is left out: {excluded[name]}"))
@@ -197,11 +206,13 @@ class Campaign:
         return (ending.evidence.device, ending.evidence.device_name) if ending.evidence else ("", "")
 
     def demand_device(self, wanted: Sequence[targets.Target]) -> None:
-        """Refuse a stage on a device that this machine does not have, before anything is compiled.
+        """Refuse a stage that this machine has nothing for, before anything is compiled.
 
         Raises:
             UsageError: SKIPPED, and what to do instead.
         """
+        if self.settings.stage is Stage.RUN:
+            self._demand_model(wanted)
         if not self.settings.stage.on_device:
             return
         found = self._device()
@@ -220,16 +231,28 @@ class Campaign:
             "Nothing was asked. A map of compiles needs no GPU: leave --stage out."
         )
 
-    def _on_device(self, probe: probefile.ProbeFile) -> OnDevice | None:
-        """What candidates need on the device, where a stage there is asked for.
+    def _demand_model(self, wanted: Sequence[targets.Target]) -> None:
+        for target in wanted:
+            if target.name not in MODELLED:
+                raise UsageError(
+                    f"SKIPPED: --stage run executes code of {' and '.join(MODELLED)}, not of {target.name}."
+                )
+        if importlib.util.find_spec("torch") is None:
+            raise UsageError(
+                "SKIPPED: the probe file makes its inputs with torch, which is not installed here. No GPU is needed: "
+                "a torch made for CPUs will do."
+            )
+
+    def _further(self, probe: probefile.ProbeFile) -> Further | None:
+        """What candidates need beyond the compile, where a stage there is asked for.
 
         Raises:
-            UsageError: the probe file or the grid that a launch needs is missing.
+            UsageError: the probe file that a launch needs is missing, or lacks a function.
         """
         stage = self.settings.stage
-        if not stage.on_device:
+        if not stage.executes:
             return None
-        needed = ("inputs",) if stage is Stage.LAUNCH else ("inputs", "reference")
+        needed = ("inputs",) if stage in (Stage.RUN, Stage.LAUNCH) else ("inputs", "reference")
         missing = [name for name in needed if name not in probe.functions]
         if missing:
             what = " and ".join(
@@ -237,11 +260,19 @@ class Campaign:
             )
             where = probe.path or f"probes/{probefile.below_kernels(self.path)}"
             raise UsageError(
-                f"--stage {stage.value.lower()} needs {what} in the probe file {where} (docs/probe-files.md)."
+                f"SKIPPED: --stage {stage.value.lower()} needs {what} in the probe file {where} (docs/probe-files.md)."
             )
         regime = self.settings.wishes.regime or next(iter(probe.shapes), "")
+        if stage is Stage.RUN:
+            others = {name: dict(shape) for name, shape in probe.shapes.items() if name not in (regime, RUN)}
+            run = {RUN: dict(probe.shapes[RUN])} if RUN in probe.shapes else {}
+            shapes = {**run, "default": {}, **others}
+            known = "reference" in probe.functions
+            return Further(
+                stage, MODEL, probe.tree, probe.tolerance, shapes=shapes, reference=known, watch=self.settings.watch
+            )
         ragged = probe.shapes.get(RAGGED, {}) if stage is not Stage.LAUNCH and regime != RAGGED else {}
-        return OnDevice(stage, self.device_name, probe.tree, probe.tolerance, dict(ragged))
+        return Further(stage, self.device_name, probe.tree, probe.tolerance, dict(ragged))
 
     def _excluded(self, inspection: Inspection) -> dict[str, source.ApiUse]:
         return source.allowed_targets(self._apis(inspection))
@@ -283,10 +314,10 @@ class Campaign:
             record, head, probe = kernel.record, kernel.head, kernel.probe
             inspection = head.inspection
             description = describe.describe(inspection, target, probe, self._wishes(probe))
-            on_device = self._on_device(probe)
-            if on_device and not description.grid:
+            beyond = self._further(probe)
+            if beyond and not description.grid:
                 raise UsageError("a launch needs its grid: give it with --grid, or as GRID in the probe file.")
-            compiles, description = description, dataclasses.replace(description, on_device=on_device)
+            compiles, description = description, dataclasses.replace(description, further=beyond)
             oracle = kernel.oracle
             answers: dict[str, Answer] = {}
             jointly = self._jointly(oracle, head, compiles, probe.restrict)
@@ -303,7 +334,7 @@ class Campaign:
                                 for candidate in _planned(description)
                             )  # one value of unstable code, and no equal programs prove anything beside it
                             joint = jointly.run(_as_compiles(description, answers), stable=not torn)
-                            if on_device and joint.stopped != INTERRUPTED:
+                            if beyond and joint.stopped != INTERRUPTED:
                                 joint = further.taken(joint, oracle, description, self.listen)
                             interrupted = joint.stopped == INTERRUPTED
             except KeyboardInterrupt:
@@ -733,7 +764,7 @@ def _planned(description: Description) -> list[Candidate]:
 
 
 def _passed(answer: Answer) -> bool:
-    return isinstance(answer, Verdict) and answer.outcome is Outcome.PASS
+    return isinstance(answer, Verdict) and answer.outcome.compiled
 
 
 def _how_it_ended(status: int) -> str:
@@ -788,7 +819,7 @@ def defaults(settings: Settings, wanted: Sequence[str], listen: Listener, budget
 def _each(
     settings: Settings, wanted: Sequence[str], listen: Listener, do: Callable[[Campaign, targets.Target], Result]
 ) -> Iterator[Result]:
-    modules = settings.modules if settings.stage.on_device else ()
+    modules = settings.modules if settings.stage.executes else ()
     with Isolation(jobs=settings.jobs, modules=modules) as isolation:
         campaign = Campaign(settings, isolation, listen)
         chosen = [targets.find(name) for name in wanted]

@@ -159,12 +159,13 @@ def cli() -> None:
 @flags("restrict")
 @click.option(
     "--stage",
-    type=click.Choice(["compile", "launch", "check", "time"]),
+    type=click.Choice(["compile", "run", "launch", "check", "time"]),
     default="compile",
     show_default=True,
-    help="Take single values and programs on to this machine's GPU: launched, compared with the probe file's "
-    "reference, timed. All but compile need a GPU and torch.",
+    help="Take single values and programs further. run: executed on the CPU (gfx942, gfx950), compared with the probe "
+    "file's reference or the baseline. launch, check, time: on this machine's GPU. All but compile need torch.",
 )
+@flags("sanitize", "thorough")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn by chance.")
 @flags("resume", "retry", "python", "out")
 @click.option("--json", "as_json", is_flag=True, help="Print the map as JSON (several targets: a list).")
@@ -211,7 +212,7 @@ def probe(kernel_file: Path, **options: Any) -> None:
             _print_json(maps)
         elif len(maps) > 1:
             _render_heads(maps)
-    sys.exit(1 if any(space.outcome != "PASS" for space in maps) else 0)
+    sys.exit(1 if any(space.outcome not in ("PASS", "NOT_EXECUTED") for space in maps) else 0)
 
 
 @cli.command()

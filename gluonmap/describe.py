@@ -5,6 +5,7 @@ All ways of telling end here. What could be inferred is inferred and noted; what
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,11 +13,22 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from gluonmap import contiguity, dtypes, expression, source
-from gluonmap.dtypes import DESCRIPTOR
+from gluonmap import contiguity, dtypes, expression, smaller, source
+from gluonmap.dtypes import DESCRIPTOR, describe_argument
 from gluonmap.errors import NeedsHelp, UnknownKnob, UsageError
-from gluonmap.model import Candidate, Config, Inspection, KnobKind, Parameter, Ragged, Stage, Trial, Value
-from gluonmap.probefile import ProbeFile
+from gluonmap.model import (
+    Call,
+    Candidate,
+    Config,
+    Inspection,
+    KnobKind,
+    Parameter,
+    Stage,
+    Trial,
+    Value,
+    Watch,
+)
+from gluonmap.probefile import RAGGED, RUN, ProbeFile
 from gluonmap.targets import Target, option_domain, why_not_a_knob
 
 FLAG = re.compile(r"(use|has|is|enable|with|allow|do|even|apply)_", re.IGNORECASE)
@@ -51,17 +63,22 @@ class Knob:
 
 
 @dataclass(frozen=True, slots=True)
-class OnDevice:
-    """That candidates go to a device, and what they need there besides the description."""
+class Further:
+    """That candidates go beyond the compile, and what they need there besides the description."""
 
     stage: Stage
     device: str
-    """Its name."""
+    """Name of the device; of a run on the CPU what executes there."""
     probe: str
     """Hash of the probe file's syntax tree."""
     tolerance: dict[str, float]
-    ragged: dict[str, Value]
+    ragged: dict[str, Value] = field(default_factory=dict)
     """Sizes that no tile divides; empty: the probe file declares none."""
+    shapes: dict[str, dict[str, Value]] = field(default_factory=dict)
+    """Of a run on the CPU: the sizes that smaller ones are made of, by regime."""
+    reference: bool = True
+    """The probe file knows the right results; else the baseline's are to be met."""
+    watch: Watch = Watch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +99,12 @@ class Description:
     why_fixed: dict[str, str]
     not_probed: dict[str, str]
     notes: tuple[str, ...]
-    on_device: OnDevice | None = None
+    further: Further | None = None
+
+    @property
+    def runs_on_cpu(self) -> bool:
+        """Its candidates are executed by the model of the hardware."""
+        return self.further is not None and self.further.stage is Stage.RUN
 
     @property
     def baseline(self) -> Config:
@@ -105,24 +127,56 @@ class Description:
             n: self._argument(n, names) for n, p in self.parameters.items() if not p.constexpr and n in self._given()
         }
         candidate = Candidate(self.target.name, args, compiled, self._grid(names))
-        return self._taken_further(candidate, moves, names) if self.on_device else candidate
+        return self._taken_further(candidate, moves, names) if self.further else candidate
 
     def _taken_further(self, candidate: Candidate, moves: Mapping[str, Value], names: Mapping[str, Value]) -> Candidate:
-        """The same, to be taken to a stage on a device."""
-        assert self.on_device
-        ragged = None
-        if self.on_device.ragged:
-            call = replace(self, on_device=None, shape={**self.shape, **self.on_device.ragged}).candidate(moves)
-            ragged = Ragged(dict(self.on_device.ragged), call.args, call.config, call.grid or (1,))
+        """The same, to be taken to a stage beyond the compile."""
+        further = self.further
+        assert further
         trial = Trial(
             shape=dict(self.shape),
             host={n: names[n] for n, knob in self.knobs.items() if knob.kind is KnobKind.HOST},
-            tolerance=self.on_device.tolerance,
-            ragged=ragged,
-            probe=self.on_device.probe,
-            device=self.on_device.device,
+            tolerance=further.tolerance,
+            probe=further.probe,
+            device=further.device,
+            watch=further.watch,
         )
-        return msgspec.structs.replace(candidate, stage=self.on_device.stage, trial=trial)
+        if further.stage is Stage.RUN:
+            called, met = self._small_calls(moves)
+            trial = msgspec.structs.replace(trial, small=called, baseline=met, shapes=further.shapes)
+        elif further.ragged:
+            trial = msgspec.structs.replace(trial, ragged=self._call(moves, further.ragged))
+        return msgspec.structs.replace(candidate, stage=further.stage, trial=trial)
+
+    def _call(self, moves: Mapping[str, Value], shape: Mapping[str, Value]) -> Call:
+        """What is called at other sizes."""
+        candidate = replace(self, further=None, shape={**self.shape, **shape}).candidate(moves)
+        return Call(dict(shape), candidate.args, candidate.config, candidate.grid or (1,))
+
+    def _small_calls(self, moves: Mapping[str, Value]) -> tuple[dict[str, Call], dict[str, Call]]:
+        """The calls to execute on the CPU, and those of the baseline that tell what they are to compute."""
+        further = self.further
+        assert further
+        compared = [moves] if further.reference else [moves, {}]
+        calls = [functools.partial(self._call, move) for move in compared]
+        groups = 3 if further.watch.thorough else 2
+        shapes: dict[str, dict[str, Value]] = {}
+        for name, declared in further.shapes.items():
+            if name == RUN:  # its author knows better
+                names = self.names(moves)
+                shapes["default"] = {n: self._size(v, names) for n, v in declared.items()}
+            elif name in ("default", RAGGED) or further.watch.thorough:
+                shape = {**self.shape, **declared}
+                shapes.setdefault(name, smaller.small(calls, shape, groups=groups, whole=name != RAGGED))
+        told = [{name: call(shape) for name, shape in shapes.items()} for call in calls]
+        return told[0], told[1] if len(told) > 1 else {}
+
+    def _size(self, value: Value, names: Mapping[str, Value]) -> Value:
+        """A size of the probe file's own choice: a number, or an expression over the configuration."""
+        found = self._computed(value, names) if isinstance(value, str) else value
+        if isinstance(found, tuple):
+            raise UsageError(f"SHAPES[{RUN!r}] gives {value!r}, a tuple; a number was expected.")
+        return found
 
     def names(self, moves: Mapping[str, Value]) -> dict[str, Value]:
         """All names that an expression may read, with their values under `moves`."""
@@ -192,22 +246,6 @@ class Description:
         if not all(isinstance(g, int) for g in grid):
             raise UsageError(f"the grid {self.grid!r} is {grid!r}; whole numbers were expected.")
         return tuple(int(g) for g in grid if isinstance(g, int))
-
-
-def describe_argument(value: Value) -> str:
-    """Triton's own spelling of what it knows of an argument: "*bf16:16", "i32:16", "i32", "i32:1", "fp32"."""
-    if isinstance(value, bool):
-        return "i1"
-    if isinstance(value, int):
-        width = "i32" if -(2**31) <= value < 2**31 else "i64"
-        return f"{width}:1" if value == 1 else f"{width}:16" if value % 16 == 0 else width
-    if isinstance(value, float):
-        return "fp32"
-    if value is None:
-        return "None"
-    if value.startswith("*") and ":" not in value:
-        return f"{value}:16"
-    return value
 
 
 def describe(inspection: Inspection, target: Target, probe: ProbeFile, wishes: Wishes) -> Description:

@@ -16,6 +16,7 @@ MAX_TEXT = 500
 STAGE_OF_PHASE = {
     "waiting for the device": Stage.LAUNCH,
     "inputs": Stage.LAUNCH,
+    "run": Stage.RUN,
     "launch": Stage.LAUNCH,
     "check": Stage.CHECK,
     "time": Stage.TIME,
@@ -65,12 +66,14 @@ def answer(
     """
     status, evidence = ending.status, ending.evidence
     came_to = STAGE_OF_PHASE.get(ending.progress.phase, Stage.COMPILE)
+    if stage is Stage.RUN and came_to is not Stage.COMPILE:
+        came_to = stage  # its inputs, its launches and its comparisons are one
     if ending.hung:
         within = f"{device_deadline_s:g} s on the device" if ending.progress.on_device else f"{deadline_s:g} s"
         reason = Reason("deadline", f"no end within {within}", ending.progress.phase, _last_line(ending, functions))
-        return _with_program(Verdict(Outcome.HUNG, came_to, status, ending.seconds, reason=reason), ending)
+        return _with_program(Verdict(Outcome.HUNG, came_to, status, ending.seconds, reason=reason), ending, stage)
     if exitcode.crashed(status):
-        return _with_program(_crash(ending, functions, came_to), ending)
+        return _with_program(_crash(ending, functions, came_to), ending, stage)
     if ending.lost:
         return Fault("the fork server was lost", status)
     if evidence is None or evidence.status != status or status not in exitcode.OUTCOME_OF_STATUS:
@@ -91,11 +94,12 @@ def answer(
         warnings[:4],
         evidence.check,
         evidence.timing,
+        evidence.figures,
     )
 
 
-def _with_program(verdict: Verdict, ending: Ending) -> Verdict:
-    """With what a candidate had compiled before it went to the device and did not come back."""
+def _with_program(verdict: Verdict, ending: Ending, asked: Stage) -> Verdict:
+    """With what a candidate had compiled before it was executed and did not come back."""
     compiled = ending.compiled
     if compiled is None:
         return verdict
@@ -106,8 +110,9 @@ def _with_program(verdict: Verdict, ending: Ending) -> Verdict:
     if verdict.stage is not Stage.COMPILE or reason is None:
         return verdict
     # It compiles once more after that, for the sizes that no tile divides.
+    further = Stage.RUN if asked is Stage.RUN else Stage.LAUNCH
     reason = msgspec.structs.replace(reason, text=f"at the ragged shape: {reason.text}")
-    return msgspec.structs.replace(verdict, stage=Stage.LAUNCH, reason=reason)
+    return msgspec.structs.replace(verdict, stage=further, reason=reason)
 
 
 def tidy(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gluonmap.model import Value
+
 # Triton's short names -> torch's, and bytes per element.
 DTYPES: dict[str, tuple[str, int]] = {
     "i1": ("bool", 1),
@@ -42,3 +44,19 @@ def complaint(text: str) -> str:
     if text in SCALARS or text in INTEGERS:
         return ""
     return f"{text!r} is no type (pointers: *bf16, *u8; numbers: {', '.join((*INTEGERS, *SCALARS))}; or a number)"
+
+
+def describe_argument(value: Value) -> str:
+    """Triton's own spelling of what it knows of an argument: "*bf16:16", "i32:16", "i32", "i32:1", "fp32"."""
+    if isinstance(value, bool):
+        return "i1"
+    if isinstance(value, int):
+        width = "i32" if -(2**31) <= value < 2**31 else "i64"
+        return f"{width}:1" if value == 1 else f"{width}:16" if value % 16 == 0 else width
+    if isinstance(value, float):
+        return "fp32"
+    if value is None:
+        return "None"
+    if value.startswith("*") and ":" not in value:
+        return f"{value}:16"
+    return value

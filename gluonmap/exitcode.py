@@ -25,11 +25,13 @@ WRONG = 14
 CRASHED_DEVICE = 15
 """An error on the device: illegal address, misaligned address, illegal instruction."""
 UNSAFE = 16
-"""Reserved: a finding of a sanitizer on the CPU."""
+"""Executed on the CPU: it reads or writes what it must not, or before it may."""
+ENDLESS = 17
+"""Executed on the CPU: it went past the limit of instructions."""
 SKIPPED = 20
 """No evidence: no such device, no inputs, or inputs of another specialisation."""
 NOT_EXECUTED = 21
-"""Reserved: an instruction that a run on the CPU does not know."""
+"""It compiled, and a run on the CPU came to what its model does not know: no evidence of its numbers."""
 
 OUTCOME_OF_STATUS: dict[int, Outcome] = {
     PASS: Outcome.PASS,
@@ -40,6 +42,7 @@ OUTCOME_OF_STATUS: dict[int, Outcome] = {
     WRONG: Outcome.WRONG,
     CRASHED_DEVICE: Outcome.CRASHED,
     UNSAFE: Outcome.UNSAFE,
+    ENDLESS: Outcome.HUNG,
     SKIPPED: Outcome.SKIPPED,
     NOT_EXECUTED: Outcome.NOT_EXECUTED,
 }

@@ -1,4 +1,4 @@
-"""Programs to hand over are taken to a device; answers that came from there are read as answers to a compile."""
+"""Programs to hand over are executed, and so taken further than the compile; such answers read as a compile's."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gluonmap.oracle import Oracle
 
 
 def as_compile(answer: Answer) -> Answer:
-    """What an answer says of the compile alone: whatever came to a device had compiled."""
-    if not isinstance(answer, Verdict) or not answer.stage.on_device or answer.program is None:
+    """What an answer says of the compile alone: whatever was executed had compiled."""
+    if not isinstance(answer, Verdict) or not answer.stage.executes or answer.program is None:
         return answer
     return Verdict(
         Outcome.PASS,
@@ -41,7 +41,8 @@ def taken(joint: Joint, oracle: Oracle, description: Description, listen: Listen
         programs[journal.key_of(candidate)] = (program, candidate)
     candidates = [candidate for _, candidate in programs.values()]
     known = sum(oracle.known(candidate) is not None for candidate in candidates)
-    listen(Event("plan", "programs to take to the device", len(candidates), known))
+    plan = "programs to execute" if description.runs_on_cpu else "programs to take to the device"
+    listen(Event("plan", plan, len(candidates), known))
     answers: dict[str, Answer] = {}
     stopped = joint.stopped
     try:
@@ -56,16 +57,19 @@ def taken(joint: Joint, oracle: Oracle, description: Description, listen: Listen
     silent = 0
     for key, (program, _) in programs.items():
         answer = answers.get(key)
-        if not isinstance(answer, Verdict) or answer.outcome is Outcome.SKIPPED:
+        if not isinstance(answer, Verdict) or answer.outcome in (Outcome.SKIPPED, Outcome.NOT_EXECUTED):
             silent += 1
             kept.append(program)
         elif answer.outcome is Outcome.PASS:
-            kept.append(msgspec.structs.replace(program, check=answer.check, timing=answer.timing))
+            kept.append(
+                msgspec.structs.replace(program, check=answer.check, timing=answer.timing, figures=answer.figures)
+            )
         else:
             refused.append(_refused(program, answer))
     notes = joint.notes
     if silent:
-        notes += (f"{silent} of {len(programs)} programs had no answer on the device; they only compiled",)
+        where = "when executed" if description.runs_on_cpu else "on the device"
+        notes += (f"{silent} of {len(programs)} programs had no answer {where}; they only compiled",)
     return msgspec.structs.replace(joint, programs=tuple(kept), refused=tuple(refused), notes=notes, stopped=stopped)
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from gluonmap.model import Check, Config, Resources, Timing, Value
+from gluonmap.model import Check, Config, Figures, Resources, Timing, Value
 from gluonmap.terms import Nogood, Relation
 
 
@@ -161,6 +161,8 @@ class Verified(msgspec.Struct, frozen=True, omit_defaults=True):
     check: Check | None = None
     """What a device said of it, where one was asked; it passed there."""
     timing: Timing | None = None
+    figures: Figures | None = None
+    """What a run on the CPU counted."""
     arguments: str = ""
     """Digest of the run-time arguments, where a knob changes them: another launch of the same program."""
 

@@ -169,7 +169,7 @@ class _Record:
     launch: str = ""
     """Stands for the program and its launch; comparable only with that of another record."""
     on_device: bool = False
-    """It failed on a device, of which constraints, learned from compiles, claim nothing."""
+    """It failed when executed, of which constraints, learned from compiles, claim nothing."""
 
 
 class Judge:
@@ -238,7 +238,7 @@ class Judge:
         return (record.config for record in self._records.values())
 
     def failed_on_device(self, config: Config) -> bool:
-        """Whether it compiled, and failed on the device."""
+        """Whether it compiled, and failed when it was executed."""
         record = self._records.get(key_of(config))
         return record is not None and record.on_device
 
@@ -351,7 +351,7 @@ def _of_tried(config: Config, tried: Tried, program: Verified | None) -> _Record
 def _single(config: Config, told: SpaceMap | ValueMap) -> _Record:
     """What is known of the baseline, or of it with one knob moved."""
     place = f"{told.file}:{told.line}" if told.line is not None else ""
-    on_device = bool(told.measured) and told.outcome not in (Outcome.PASS, Outcome.SKIPPED)
+    on_device = bool(told.measured) and told.outcome not in (Outcome.PASS, Outcome.SKIPPED, Outcome.NOT_EXECUTED)
     return _Record(
         config, told.outcome, told.reason, place, told.stage, told.digest, told.resources, on_device=on_device
     )

@@ -30,6 +30,11 @@ class Stage(StrEnum):
         """It takes a GPU."""
         return self in (Stage.LAUNCH, Stage.CHECK, Stage.TIME)
 
+    @property
+    def executes(self) -> bool:
+        """It goes beyond the compile: the program is executed, on a GPU or by the model on the CPU."""
+        return self is not Stage.COMPILE
+
 
 class Outcome(StrEnum):
     """What became of one candidate. Only ever added to."""
@@ -44,6 +49,11 @@ class Outcome(StrEnum):
     SKIPPED = "SKIPPED"
     NOT_EXECUTED = "NOT_EXECUTED"
 
+    @property
+    def compiled(self) -> bool:
+        """Nothing speaks against the candidate: it passed, or it compiled and the model on the CPU lacks something."""
+        return self in (Outcome.PASS, Outcome.NOT_EXECUTED)
+
 
 class Effect(StrEnum):
     """What a value does against the baseline."""
@@ -53,6 +63,8 @@ class Effect(StrEnum):
     LIVE = "live"
     LIVE_HOST = "live (host)"
     ABORTING = "aborting"
+    CHANGES_RESULT = "changes the result"
+    """Other numbers than the baseline's, where no reference says which are right: part of the problem."""
     UNKNOWN = "unknown"
 
 
@@ -162,8 +174,24 @@ class OutputError(msgspec.Struct, frozen=True, omit_defaults=True):
     """Elements that are NaN or infinite on one side only."""
 
 
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the sanitizer of a run on the CPU reports of one line of the kernel."""
+
+    kind: str
+    instruction: str
+    """The first one of the line that showed it."""
+    wave: int
+    lane: int = -1
+    """-1: it concerns the whole wave."""
+    detail: str = ""
+    place: str = ""
+    """File and line, with the calls that lead there; empty: not known."""
+    instructions: int = 1
+    """Of this line, that showed it."""
+
+
 class Check(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a comparison with the reference found."""
+    """What a comparison with the reference, or with the baseline's results, found."""
 
     errors: tuple[OutputError, ...]
     runs: int
@@ -172,6 +200,51 @@ class Check(msgspec.Struct, frozen=True, omit_defaults=True):
     """"default", and "ragged" where the probe file declares that regime."""
     racy: bool = False
     """Two runs on the same inputs differed in some bit: a warning, since atomic additions do so too."""
+    against: str = "reference"
+    """"baseline" where the probe file has no reference."""
+    sizes: tuple[str, ...] = ()
+    """Of a run on the CPU, whose problems are small: "M=256, N=256" for each of `shapes`."""
+    sanitized: bool = False
+    """The sanitizer watched."""
+    findings: tuple[Finding, ...] = ()
+
+
+class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a run on the CPU counted, over all waves of one small launch. They explain a program; none is a time."""
+
+    instructions: dict[str, int]
+    """Family (mfma, vector, scalar, lds, global, …) → instructions executed."""
+    work_groups: int
+    waits: int = 0
+    """s_waitcnt executed."""
+    barriers: int = 0
+    lds_passes: int = 0
+    """Over the banks, that LDS accesses took."""
+    lds_ideal: int = 0
+    """Without any conflict."""
+    global_accesses: int = 0
+    """Global instructions with an active lane."""
+    global_lines: int = 0
+    """Lines of 64 bytes that they touched, counted anew for each instruction."""
+    global_bytes: int = 0
+    """That their lanes asked for."""
+    scratch_bytes: int = 0
+
+    @property
+    def mfma_share(self) -> float:
+        """Matrix instructions among all."""
+        total = sum(self.instructions.values())
+        return self.instructions.get("mfma", 0) / total if total else 0.0
+
+    @property
+    def lds_conflicts(self) -> float:
+        """Passes over the banks against the ideal; 1: no conflict, or no access."""
+        return self.lds_passes / self.lds_ideal if self.lds_ideal else 1.0
+
+    @property
+    def line_use(self) -> float:
+        """Bytes asked for of those in the lines touched; 1: every byte of every line was wanted."""
+        return self.global_bytes / (64 * self.global_lines) if self.global_lines else 1.0
 
 
 class Timing(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -211,6 +284,7 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type",
     """Error diagnostics that came with a success."""
     check: Check | None = None
     timing: Timing | None = None
+    figures: Figures | None = None
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="fault"):
@@ -223,8 +297,8 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", t
 Answer = Verdict | Fault
 
 
-class Ragged(msgspec.Struct, frozen=True):
-    """The same configuration at sizes that no tile divides: another call, mostly of another program."""
+class Call(msgspec.Struct, frozen=True):
+    """A configuration at other sizes than the candidate's own; where no tile divides them mostly another program."""
 
     shape: dict[str, Value]
     args: dict[str, Value]
@@ -232,8 +306,17 @@ class Ragged(msgspec.Struct, frozen=True):
     grid: tuple[int, ...]
 
 
+class Watch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How closely a run on the CPU is looked at."""
+
+    sanitize: bool = False
+    """Report accesses, waits and barriers that are wrong whether or not they spoil a number."""
+    thorough: bool = False
+    """More sizes, seeds and orders of waves."""
+
+
 class Trial(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a stage on a device needs besides the compile: part of the question, not of the program."""
+    """What a stage beyond the compile needs: part of the question, not of the program."""
 
     shape: dict[str, Value]
     """Sizes, as the probe file's `inputs` takes them."""
@@ -241,11 +324,19 @@ class Trial(msgspec.Struct, frozen=True, omit_defaults=True):
     """Knobs that only host code reads."""
     tolerance: dict[str, float] = {}
     """Output → relative error, as the probe file declares it."""
-    ragged: Ragged | None = None
+    ragged: Call | None = None
+    """On a device: at sizes that no tile divides."""
     probe: str = ""
     """Hash of the probe file's syntax tree: other inputs are another question."""
     device: str = ""
     """Name of the device: on another one it is another question."""
+    small: dict[str, Call] = {}
+    """On the CPU: the calls that are executed, by the name of their sizes ("default", "ragged")."""
+    baseline: dict[str, Call] = {}
+    """The baseline's calls at the same sizes, where there is no reference: their results are to be met."""
+    shapes: dict[str, dict[str, Value]] = {}
+    """The sizes that those are made of, as declared."""
+    watch: Watch = Watch()
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -262,7 +353,7 @@ class Candidate(msgspec.Struct, frozen=True):
     stage: Stage = Stage.COMPILE
     proof: Proof = Proof.CODE
     trial: Trial | None = None
-    """Of a stage on a device."""
+    """Of a stage beyond the compile."""
 
 
 class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -63,7 +63,7 @@ class Oracle:
         afresh: bool = False,
         probe_file: str = "",
     ) -> None:
-        """`probe_file` holds the functions that stages on a device need."""
+        """`probe_file` holds the functions that stages beyond the compile need."""
         self.probe_file = probe_file
         self.journal = journal
         self.isolation = isolation
@@ -85,7 +85,7 @@ class Oracle:
     def known(self, candidate: Candidate, key: str = "") -> Answer | None:
         """The journal's answer; None: a child must be asked."""
         found = self._recorded(key or journal.key_of(candidate))
-        if found is None and candidate.stage.on_device:
+        if found is None and candidate.stage.executes:
             # What does not compile gets nowhere, and that is known from a run that asked no more.
             compiled = self._recorded(journal.key_of(journal.compile_of(candidate)))
             if isinstance(compiled, Verdict) and compiled.outcome is not Outcome.PASS:
@@ -182,7 +182,7 @@ class Oracle:
         return Job("compile", self.target, self.file, candidate, known_ir, self._bench(candidate))
 
     def _bench(self, candidate: Candidate) -> Bench | None:
-        return Bench(self.probe_file, str(self.isolation.folder / "bench")) if candidate.stage.on_device else None
+        return Bench(self.probe_file, str(self.isolation.folder / "bench")) if candidate.stage.executes else None
 
     def _cancel(self, keys: Iterable[str]) -> None:
         with contextlib.suppress(StorageFault):  # has been raised already by what could not be written before

@@ -18,6 +18,11 @@ import msgspec
 from gluonmap.errors import UsageError
 from gluonmap.model import Config, Value
 
+RAGGED = "ragged"
+"""The regime whose sizes no tile divides: every check runs it too."""
+RUN = "run"
+"""The regime of a run on the CPU; its sizes may be expressions over the configuration."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProbeFile:

@@ -15,7 +15,8 @@ import msgspec
 
 from gluonmap import noise
 from gluonmap.again import description_of
-from gluonmap.describe import Description, describe_argument
+from gluonmap.describe import Description
+from gluonmap.dtypes import describe_argument
 from gluonmap.errors import OracleFault, UsageError
 from gluonmap.handoff.launches import handed_over
 from gluonmap.joint import Verified

@@ -130,7 +130,7 @@ class _Fold:
 
     def map(self) -> SpaceMap:
         base = self.base_answer
-        passed = isinstance(base, Verdict) and base.outcome is Outcome.PASS
+        passed = isinstance(base, Verdict) and base.outcome.compiled
         knobs = {name: self._knob(name) for name in self.description.knobs} if passed else {}
         verdict = base if isinstance(base, Verdict) else None
         reason = verdict.reason if verdict else None
@@ -191,7 +191,7 @@ class _Fold:
         base = self.base_answer
         if isinstance(base, Verdict) and base.outcome is Outcome.SKIPPED:
             return "see that inputs(), reference() and the device fit the candidate, or map it without --stage"
-        if isinstance(base, Verdict) and base.stage.on_device:
+        if isinstance(base, Verdict) and base.stage.executes:
             return "repair the kernel or the probe file's reference, or start from a configuration that is right"
         if isinstance(base, Verdict) and base.outcome is Outcome.HUNG:
             return "give it more time with --deadline, or start from a smaller tile with --set NAME=VALUE"
@@ -268,7 +268,9 @@ class _Fold:
         """What a move does, and what differs."""
         if verdict.outcome is Outcome.SKIPPED:
             return Effect.UNKNOWN, ""
-        if verdict.outcome is not Outcome.PASS:
+        if verdict.outcome is Outcome.WRONG and verdict.check and verdict.check.against == "baseline":
+            return Effect.CHANGES_RESULT, ""
+        if not verdict.outcome.compiled:
             return Effect.ABORTING, ""
         base = self.base_answer
         assert isinstance(base, Verdict) and base.program and verdict.program
@@ -294,7 +296,7 @@ class _Fold:
             return ()
         groups: dict[object, list[Value]] = {}
         for value in values:
-            if value.outcome == Outcome.PASS and value.digest:
+            if value.outcome in (Outcome.PASS, Outcome.NOT_EXECUTED) and value.digest:
                 candidate = self.description.candidate({name: value.value})
                 if self.confirmed.get(compile_key(candidate)) is False:
                     continue
@@ -307,7 +309,9 @@ class _Fold:
             case KnobClass.INERT:
                 return self._why_inert(name, kind)
             case KnobClass.PINNED | KnobClass.BOUNDED:
-                failing = [v for v in moved if v.effect is Effect.ABORTING]
+                failing = [v for v in moved if v.effect in FORBIDDING]
+                if changing := [v for v in failing if v.effect is Effect.CHANGES_RESULT]:
+                    return self._why_it_changes(changing, moved)
                 because = list(dict.fromkeys(b for v in failing for b in v.because))
                 reasons = list(dict.fromkeys((v.because[0] if v.because else v.reason) for v in failing))
                 said = because[0] if because else failing[0].reason
@@ -324,6 +328,12 @@ class _Fold:
                 return f"changes {_listed([_CHANGES[detail] for detail in seen])}"
             case KnobClass.UNKNOWN:
                 return "no answer tells"
+
+    def _why_it_changes(self, changing: Sequence[ValueMap], moved: Sequence[ValueMap]) -> str:
+        told = _listed([repr(v.value) for v in changing])
+        rest = [v for v in moved if v not in changing]
+        others = f"; {len(rest)} other{'s' if len(rest) > 1 else ''}: {_effects(rest)}" if rest else ""
+        return f"part of the problem, not of the tuning: {told} changes the numbers beyond rounding{others}"
 
     def _tied(self, name: str, failing: Sequence[ValueMap]) -> list[str]:
         """Other knobs that a demand which every failing value violates also speaks of."""
@@ -394,10 +404,14 @@ class _Fold:
 
 
 def _measured(answer: Answer) -> Measured | msgspec.UnsetType:
-    """What a device said, where one was reached."""
-    if isinstance(answer, Verdict) and answer.stage.on_device:
-        return Measured(answer.stage, answer.check, answer.timing)
+    """What the execution told, where it came to one."""
+    if isinstance(answer, Verdict) and answer.stage.executes:
+        return Measured(answer.stage, answer.check, answer.timing, answer.figures)
     return msgspec.UNSET
+
+
+FORBIDDING = (Effect.ABORTING, Effect.CHANGES_RESULT)
+"""Effects of values that a tuner must not choose."""
 
 
 def classify(moved: Sequence[ValueMap]) -> KnobClass:
@@ -405,9 +419,9 @@ def classify(moved: Sequence[ValueMap]) -> KnobClass:
     effects = [v.effect for v in moved if v.effect is not Effect.UNKNOWN]
     if not effects:
         return KnobClass.UNKNOWN
-    if all(e is Effect.ABORTING for e in effects):
+    if all(e in FORBIDDING for e in effects):
         return KnobClass.PINNED if len(effects) == len(moved) else KnobClass.BOUNDED
-    if any(e is Effect.ABORTING for e in effects):
+    if any(e in FORBIDDING for e in effects):
         return KnobClass.BOUNDED
     if any(e in (Effect.LIVE, Effect.LIVE_HOST) for e in effects):
         return KnobClass.LIVE

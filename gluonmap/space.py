@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gluonmap.joint import Joint
-from gluonmap.model import Check, Config, Effect, KnobClass, KnobKind, Resources, Stage, Timing, Trial, Value
+from gluonmap.model import Check, Config, Effect, Figures, KnobClass, KnobKind, Resources, Stage, Timing, Trial, Value
 
 if TYPE_CHECKING:
     from triton import Config as TritonConfig
@@ -16,21 +16,22 @@ MAP_SCHEMA = "gluonmap.map/1"
 
 
 class Measured(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a device said of one candidate."""
+    """What the execution of one candidate told, on a device or by the model on the CPU."""
 
     reached: Stage
     """The stage that the outcome is of: the one asked for, or where it ended."""
     check: Check | None = None
     timing: Timing | None = None
+    figures: Figures | None = None
 
 
 class OnDevice(msgspec.Struct, frozen=True):
-    """That baseline and single values were taken to a device."""
+    """That baseline and single values were executed: on a device, or (stage RUN) by the model on the CPU."""
 
     stage: Stage
     """The last stage asked for."""
     device: str
-    """Its name."""
+    """Its name; of RUN the model's."""
 
 
 class ValueMap(msgspec.Struct, frozen=True):
@@ -60,7 +61,7 @@ class ValueMap(msgspec.Struct, frozen=True):
     repeat: str = ""
     """Command that repeats this one candidate by hand."""
     measured: Measured | msgspec.UnsetType = msgspec.UNSET
-    """What a device said; absent where none was asked."""
+    """What its execution told; absent where it was only compiled."""
 
 
 class KnobMap(msgspec.Struct, frozen=True):

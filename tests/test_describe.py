@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gluonmap import targets
-from gluonmap.describe import CACHE_MODIFIERS, Description, Wishes, describe, describe_argument, infer_domain
+from gluonmap.describe import CACHE_MODIFIERS, Description, Wishes, describe, infer_domain
+from gluonmap.dtypes import describe_argument
 from gluonmap.errors import NeedsHelp, UnknownKnob, UsageError
 from gluonmap.model import Inspection, KnobKind, Value
 from gluonmap.probefile import ProbeFile

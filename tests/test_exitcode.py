@@ -19,6 +19,7 @@ DOCUMENTED = {
     14: "WRONG",
     15: "CRASHED",
     16: "UNSAFE",
+    17: "HUNG",
     20: "SKIPPED",
     21: "NOT_EXECUTED",
 }

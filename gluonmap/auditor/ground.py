@@ -15,7 +15,8 @@ from gluonmap.audit.shipped import Entry
 from gluonmap.auditor.asking import Asking, passed
 from gluonmap.auditor.wanted import Wanted, shown_path
 from gluonmap.confirm import digest_of
-from gluonmap.describe import Description, describe_argument
+from gluonmap.describe import Description
+from gluonmap.dtypes import describe_argument
 from gluonmap.errors import UsageError
 from gluonmap.events import Event
 from gluonmap.model import Candidate, Config, Outcome, Value, Verdict

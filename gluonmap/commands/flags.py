@@ -107,6 +107,14 @@ FLAGS: dict[str, Callable[..., Any]] = {
         metavar="DIR",
         help="Folder for probes/ and reports/; by default here.",
     ),
+    "sanitize": click.option(
+        "--sanitize",
+        is_flag=True,
+        help="With a run on the CPU: report wrong accesses, waits and barriers, as the outcome UNSAFE.",
+    ),
+    "thorough": click.option(
+        "--thorough", is_flag=True, help="With a run on the CPU: more sizes, seeds and orders of waves."
+    ),
     "quiet": click.option("--quiet", "-q", is_flag=True, help="No progress on stderr."),
 }
 """By the name of the parameter that they become."""
@@ -121,6 +129,8 @@ DEFAULTS: dict[str, Any] = {
     "confidence": 0.95,
     "seed": 0,
     "stage": "compile",
+    "sanitize": False,
+    "thorough": False,
 }
 """Of flags that not every command has."""
 
@@ -144,7 +154,7 @@ def settings_of(kernel_file: Path, options: Mapping[str, Any]) -> Settings:
     from gluonmap import campaign
     from gluonmap.describe import Wishes
     from gluonmap.jointly import Effort
-    from gluonmap.model import Stage
+    from gluonmap.model import Stage, Watch
 
     jobs = given["jobs"] or campaign.default_jobs()
     wishes = Wishes(
@@ -179,4 +189,5 @@ def settings_of(kernel_file: Path, options: Mapping[str, Any]) -> Settings:
         ),
         memory_bytes=bytes_of(given["memory"]) if given["memory"] else campaign.default_memory_bytes(jobs),
         stage=Stage(given["stage"].upper()),
+        watch=Watch(given["sanitize"], given["thorough"]),
     )

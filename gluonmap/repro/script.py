@@ -86,7 +86,7 @@ def render(told: Recorded) -> str:
 def _recorded(verdict: Verdict) -> tuple[Outcome, str]:
     """Outcome and kind, where a script can show them."""
     kind = verdict.reason.kind if verdict.reason else ""
-    if verdict.outcome not in _SCRIPTABLE or verdict.stage.on_device:
+    if verdict.outcome not in _SCRIPTABLE or verdict.stage.executes:
         raise UsageError(f"no script: {verdict.outcome} on a device is nothing that a compile shows.")
     if kind == "host memory":
         raise UsageError(

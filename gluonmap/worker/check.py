@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gluonmap.model import Check, OutputError
+from gluonmap import exitcode
+from gluonmap.model import Check, Finding, OutputError
 from gluonmap.worker.tensors import Mismatch, Tensors
 
 POISONS = {1: 0xFF, 0: 0x5A}
@@ -15,6 +16,8 @@ the two at most. The two launches of one seed find the same, or what is unwritte
 SEEDS = tuple(POISONS)
 LAUNCHES = 2
 """Of each case."""
+DIFFERS = "differs from the baseline"
+"""The kind of what is wrong where no reference says which of the two is right."""
 DEFAULT_TOLERANCES = {
     "float64": 1e-12,
     "float32": 1e-5,
@@ -37,7 +40,7 @@ class Wrong(Exception):
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
-        self.kind = kind
+        self.kind, self.status = kind, exitcode.WRONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +66,25 @@ class Checker:
     shapes: dict[str, None] = field(default_factory=dict)
     runs: int = 0
     racy: bool = False
+    findings: tuple[Finding, ...] = ()
+    """Of a sanitizer, where one watches the launches."""
+    writes: frozenset[str] = frozenset()
+    """Outputs of the launch under way that hold nothing the kernel may read."""
+    kind: str = ""
+    """What to call any difference; empty: by its own kind."""
     _kept: bool | None = None
+
+    def meet_baseline(self) -> None:
+        """From here on the reference is what the baseline leaves of the same tensors."""
+        self.kind, self._kept = DIFFERS, True
 
     def found(self) -> Check:
         """What is known so far."""
-        return Check(tuple(self.errors.values()), self.runs, tuple(self.shapes), self.racy)
+        shapes = tuple(self.shapes)
+        return Check(tuple(self.errors.values()), self.runs, shapes, self.racy, findings=self.findings)
 
-    def run(self, case: Case) -> None:
-        """Launch a case twice, and compare.
+    def run(self, case: Case, launches: int = LAUNCHES) -> None:
+        """Launch a case so many times, and compare.
 
         Raises:
             Wrong: the first thing that is wrong with it.
@@ -82,7 +96,8 @@ class Checker:
         names = list(wanted)
         others = {n: (t, tensors.copy(t)) for n, t in case.inputs.items() if tensors.is_tensor(t) and n not in names}
         found: list[dict[str, Any]] = []
-        for _ in range(LAUNCHES):
+        self.writes = frozenset() if self._kept else frozenset(names)
+        for _ in range(launches):
             for tensor, copy in others.values() if found else ():
                 tensors.restore(tensor, copy)  # a kernel may use some as room to work in
             guarded = {n: tensors.guarded(case.inputs[n]) for n in names}
@@ -99,7 +114,7 @@ class Checker:
                 if not buffer.intact():
                     text = f"{name}: something was written outside of it, within 64 KiB of its borders"
                     raise Wrong("guard bytes", f"{text} ({_at(case)})")
-        self.racy |= any(not tensors.same_bits(found[0][n], found[1][n]) for n in names)
+        self.racy |= any(not tensors.same_bits(found[0][n], found[-1][n]) for n in names)
         for outputs in found:
             self._compare(case, outputs, wanted)
 
@@ -144,7 +159,7 @@ class Checker:
             )
             self.errors[name] = worst([*([self.errors[name]] if name in self.errors else []), found])
             if complaint := complaint_of(found):
-                raise Wrong(complaint[0], f"{complaint[1]} ({_at(case)})")
+                raise Wrong(self.kind or complaint[0], f"{complaint[1]} ({_at(case)})")
 
 
 def complaint_of(error: OutputError) -> tuple[str, str] | None:

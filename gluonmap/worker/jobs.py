@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from gluonmap import exitcode, source, targets
-from gluonmap.model import Config, Inspection, Parameter, Reason, SourceFile, Value
+from gluonmap.model import Config, Inspection, Parameter, Reason, SourceFile, Stage, Value
 from gluonmap.worker import choose, compile, launch, load, preload, progress, reach, vendor
 from gluonmap.worker.classify import classify
 from gluonmap.worker.protocol import COMPILED_FILE, EVIDENCE_FILE, STDERR_FILE, STDOUT_FILE, Evidence, Job
@@ -50,6 +50,10 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
         if job.bench is None or evidence.status != exitcode.PASS:
             return evidence
         _write(os.environ["TMPDIR"], COMPILED_FILE, evidence)
+        if job.candidate.stage is Stage.RUN:
+            from gluonmap.worker.execute import Execute  # numpy, and with it the model of the hardware
+
+            return Execute(job, kernel, target, slot, evidence).run()
         return launch.Launch(job, kernel, target, slot, evidence).run()
     except load.KernelNotFound as missing:
         return Evidence(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +18,7 @@ import msgspec
 
 from gluonmap import exitcode
 from gluonmap.dtypes import DESCRIPTOR
-from gluonmap.model import Candidate, Config, Reason, Stage, Trial, Value
+from gluonmap.model import Call, Candidate, Config, Reason, Stage, Trial, Value
 from gluonmap.targets import Target
 from gluonmap.worker import arguments, check, compile, fingerprint, timing, turns, vendor
 from gluonmap.worker.classify import classify
@@ -41,7 +41,16 @@ class Stop(Exception):
 class Launch:
     """Takes one compiled candidate as far as its stage says."""
 
-    def __init__(self, job: Job, kernel: Kernel, target: Target, slot: Slot, compiled: Evidence) -> None:
+    def __init__(
+        self,
+        job: Job,
+        kernel: Kernel,
+        target: Target,
+        slot: Slot,
+        compiled: Evidence,
+        device: vendor.Vendor | None = None,
+    ) -> None:
+        """`device`: None takes the target's maker's."""
         assert job.candidate and job.candidate.trial and job.bench
         self.candidate: Candidate = job.candidate
         self.trial: Trial = job.candidate.trial
@@ -49,7 +58,7 @@ class Launch:
         self.folder = job.bench.folder or os.environ["TMPDIR"]
         self.kernel, self.target, self.slot = kernel, target, slot
         self.evidence = compiled
-        self.vendor = vendor.VENDORS[target.backend]()
+        self.vendor = device or vendor.VENDORS[target.backend]()
         self.checker = check.Checker(self.vendor.tensors, self.trial.tolerance)
         self._phase = ""
 
@@ -60,7 +69,7 @@ class Launch:
         except Stop as stop:
             self._end(stop.status, stop.kind, str(stop))
         except check.Wrong as wrong:
-            self._end(exitcode.WRONG, wrong.kind, str(wrong))
+            self._end(wrong.status, wrong.kind, str(wrong))
         except Mismatch as mistake:
             self._end(exitcode.SKIPPED, "no reference", str(mistake))
         if self.checker.runs:
@@ -73,7 +82,7 @@ class Launch:
         probe = self._probe_file()
         calls = {DEFAULT: self.candidate}
         if stage is not Stage.LAUNCH and self.trial.ragged is not None:
-            calls = {RAGGED: self._ragged(), **calls}
+            calls = {RAGGED: self._compiled(RAGGED, self.trial.ragged)[0], **calls}
         self._take_device()
         if stage is Stage.LAUNCH:
             self._call(probe, DEFAULT, self.candidate, check.SEEDS[-1]).launch({})
@@ -103,20 +112,22 @@ class Launch:
             spec.loader.exec_module(module)
         except Exception as error:
             traceback.print_exc()
-            raise _no_inputs(f"the probe file {path.name} cannot be imported: {_said(error)}") from error
-        needed = ["inputs"] if self.candidate.stage is Stage.LAUNCH else ["inputs", "reference"]
-        for name in needed:
+            raise _no_inputs(f"the probe file {path.name} cannot be imported: {said(error)}") from error
+        for name in self._needed():
             if not callable(getattr(module, name, None)):
                 raise _no_inputs(f"the probe file {path.name} has no function {name}")
         return module
 
-    def _ragged(self) -> Candidate:
-        """The call at sizes that no tile divides, its program compiled here while others have the device."""
-        ragged = self.trial.ragged
-        assert ragged is not None
-        candidate = msgspec.structs.replace(
-            self.candidate, args=ragged.args, config=ragged.config, grid=ragged.grid, trial=None
-        )
+    def _needed(self) -> Sequence[str]:
+        """Functions that the probe file must have."""
+        return ["inputs"] if self.candidate.stage is Stage.LAUNCH else ["inputs", "reference"]
+
+    def _candidate(self, call: Call) -> Candidate:
+        return msgspec.structs.replace(self.candidate, args=call.args, config=call.config, grid=call.grid, trial=None)
+
+    def _compiled(self, label: str, call: Call) -> tuple[Candidate, str]:
+        """The call at other sizes and its program's digest, compiled here (while others have the device)."""
+        candidate = self._candidate(call)
         self.slot.phase("front end")
         try:
             evidence = compile.compile_candidate(self.kernel, candidate, self.target, self.slot)
@@ -127,9 +138,9 @@ class Launch:
             evidence = classify(error, self.slot, self.kernel.jit)
         if evidence.status != exitcode.PASS:
             reason = evidence.reason or Reason("", "")
-            raise Stop(evidence.status, reason.kind, f"at the ragged shape: {reason.text}")
+            raise Stop(evidence.status, reason.kind, f"at the {label} shape: {reason.text}")
         self._begin("inputs")
-        return candidate
+        return candidate, evidence.program.digest if evidence.program else ""
 
     def _take_device(self) -> None:
         if not self.vendor.count():
@@ -157,10 +168,7 @@ class Launch:
     def _call(self, probe: ModuleType, label: str, call: Candidate, seed: int) -> check.Case:
         """The call with inputs made for it; its program is the one that was compiled, or the candidate is SKIPPED."""
         self._begin("inputs")
-        shape = self.trial.shape
-        if label == RAGGED:
-            assert self.trial.ragged
-            shape = self.trial.ragged.shape
+        shape = self._shape(label)
         config: Config = {n: compile.value_of(n, v, self.kernel) for n, v in call.config.items()} | self.trial.host
         try:
             given = probe.inputs(dict(shape), config, self.vendor.device, seed)
@@ -188,13 +196,17 @@ class Launch:
             self._demand_the_program(call, given)
         return check.Case(label, seed, given, reference, launch)
 
+    def _shape(self, label: str) -> Mapping[str, Value]:
+        """Sizes as the probe file's functions take them."""
+        return self.trial.ragged.shape if label == RAGGED and self.trial.ragged else self.trial.shape
+
     def _failed(self, error: BaseException, where: str) -> Stop:
         """What an exception of the probe file's own code means: no inputs; or too little memory on the device."""
         traceback.print_exc()
         failure = self.vendor.failure(error, launched=False)
         if failure.status == exitcode.NO_RESOURCES:
-            return Stop(failure.status, failure.kind, f"{where} of the probe file: {_said(error)}")
-        return _no_inputs(f"{where} of the probe file fails: {_said(error)}")
+            return Stop(failure.status, failure.kind, f"{where} of the probe file: {said(error)}")
+        return _no_inputs(f"{where} of the probe file fails: {said(error)}")
 
     def _bound(self, call: Candidate, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         args = {n: argument(v, given[n], self.vendor, self.target) if n in given else v for n, v in call.args.items()}
@@ -208,14 +220,17 @@ class Launch:
             compiled = self.vendor.compiled(self.kernel.jit, positional, keywords, call.grid or (1,))
         except Exception as error:
             traceback.print_exc()
-            raise Stop(exitcode.REJECTED_LAUNCH, type(error).__name__, _said(error)) from error
+            raise Stop(exitcode.REJECTED_LAUNCH, type(error).__name__, said(error)) from error
         finally:
             vendor.use_cache(self._shared_cache)
         if compiled is None or self.evidence.program is None:
             return
         binary = compiled.asm[compile.BINARY[self.target.backend]]
         program, _ = fingerprint.fingerprint(binary, compiled.metadata, "", self.target)
-        if program.digest != self.evidence.program.digest:
+        self._demand_digest(program.digest, self.evidence.program.digest, call, given)
+
+    def _demand_digest(self, found: str, compiled: str, call: Candidate, given: Mapping[str, Any]) -> None:
+        if found != compiled:
             told = "; ".join(_differences(call.args, given, self.target.backend)) or "something the tool cannot name"
             raise Stop(
                 exitcode.SKIPPED,
@@ -236,7 +251,7 @@ class Launch:
         except Exception as error:
             traceback.print_exc()
             failure = self.vendor.failure(error, launched=launched)
-            raise Stop(failure.status, failure.kind, _said(error)) from error
+            raise Stop(failure.status, failure.kind, said(error)) from error
         self._begin(phase)
 
     def _time(self, call: check.Case) -> None:
@@ -255,7 +270,7 @@ class Launch:
         except Exception as error:
             traceback.print_exc()
             failure = self.vendor.failure(error, launched=True)
-            raise Stop(failure.status, failure.kind, _said(error)) from error
+            raise Stop(failure.status, failure.kind, said(error)) from error
         self.evidence = msgspec.structs.replace(self.evidence, timing=found)
 
 
@@ -272,7 +287,7 @@ def _no_inputs(text: str) -> Stop:
     return Stop(exitcode.SKIPPED, "no inputs", text)
 
 
-def _said(error: BaseException) -> str:
+def said(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gluonmap.model import Candidate, Check, Config, Inspection, Program, Reason, Resources, Timing, Value
+from gluonmap.model import Candidate, Check, Config, Figures, Inspection, Program, Reason, Resources, Timing, Value
 
 EVIDENCE_FILE = "evidence.json"
 LOCK_FILE = "lock"
@@ -31,12 +31,15 @@ class KernelFile(msgspec.Struct, frozen=True):
 
 
 class Bench(msgspec.Struct, frozen=True):
-    """Where candidates of one run find what they share on the device."""
+    """Where candidates of one run find what they share beyond the compile."""
 
     probe_file: str
     """Absolute path of the file with `inputs` and `reference`."""
     folder: str
-    """Holds the lock of each device, and what is built once to launch anything at all; "": the child's own will do."""
+    """Holds what candidates of one run share: what is built once to launch anything at all, and the answers of programs
+    that were executed; "": the child's own will do."""
+    trace: str = ""
+    """Absolute path of a file that is to tell every instruction executed on the CPU."""
 
 
 class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -65,7 +68,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     known_ir: str = ""
     """Folder of programs by hash of their LLVM IR, for candidates that do not insist on code."""
     bench: Bench | None = None
-    """For candidates whose stage takes a device."""
+    """For candidates whose stage goes beyond the compile."""
     choice: Choice | None = None
     """Of "choose"."""
 
@@ -135,6 +138,7 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
     """Its maker's name for it."""
     check: Check | None = None
     timing: Timing | None = None
+    figures: Figures | None = None
     chosen: tuple[int, ...] | None = None
     """Places of the configurations that a rule keeps."""
     strange: int = 0

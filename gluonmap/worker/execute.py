@@ -1,0 +1,333 @@
+"""One candidate executed on the CPU: the machine code that was compiled, on small problems; then its answer.
+
+As on a device, with `gluonmap.cdna` in its place: the probe file is imported, inputs are made, the calls run, what they
+leave is compared. Where the probe file has no reference the baseline's own results are to be met.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import hashlib
+import itertools
+import os
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gluonmap import cdna, exitcode
+from gluonmap.model import Candidate, Figures, Finding, Value
+from gluonmap.targets import Target
+from gluonmap.worker import check, compile, fingerprint, vendor
+from gluonmap.worker.launch import DEFAULT, Launch, Stop, said
+from gluonmap.worker.load import Kernel
+from gluonmap.worker.progress import Slot
+from gluonmap.worker.protocol import Evidence, Job
+from gluonmap.worker.trace import Trace
+
+MORE = (2, *check.SEEDS)
+"""Seeds of the inputs, where a run is to be thorough."""
+
+
+class Processor(vendor.Vendor):
+    """The CPU in a device's place: tensors lie in its memory, nothing is asynchronous."""
+
+    device = "cpu"
+
+    def synchronize(self) -> None:
+        return None
+
+    def failure(self, error: BaseException, *, launched: bool) -> vendor.Failure:
+        if isinstance(error, MemoryError):
+            return vendor.Failure(exitcode.NO_RESOURCES, "host memory")
+        return super().failure(error, launched=False)
+
+
+class Execute(Launch):
+    """Takes one compiled candidate through its calls."""
+
+    def __init__(self, job: Job, kernel: Kernel, target: Target, slot: Slot, compiled: Evidence) -> None:
+        super().__init__(job, kernel, target, slot, compiled, Processor())
+        self.watch = self.trial.watch
+        self.sizes: dict[str, str] = {}
+        self._programs: dict[str, str] = {DEFAULT: compiled.program.digest if compiled.program else ""}
+        """Digests of what was compiled, by the name of the sizes."""
+        self._prepared: dict[int, cdna.Kernel] = {}
+        self._launches = 0
+        """Of the case that runs."""
+        self._has_atomics = False
+        """The order of atomic additions is nobody's promise."""
+        self._store: Path | None = None
+        """Where the answer is to be kept."""
+        self._trace = Trace(self.bench.trace) if self.bench.trace else None
+        if self.trial.baseline:
+            self.checker.meet_baseline()
+
+    def _run(self) -> None:
+        self._begin("inputs")
+        try:
+            import torch
+
+            torch.set_num_threads(1)  # candidates run beside each other
+        except (ImportError, AttributeError) as missing:
+            raise Stop(exitcode.SKIPPED, "no torch", "inputs() needs torch; one made for CPUs will do") from missing
+        probe = self._probe_file()
+        calls = {label: self._ready(label) for label in self.trial.small}
+        self._begin("inputs")
+        cases = [self._call(probe, label, calls[label], seed) for label, seed in self._seeds(calls)]
+        stored = self._stored(cases)
+        if stored and stored.is_file() and not self._trace:
+            self._adopt(msgspec.json.decode(stored.read_bytes(), type=Evidence))
+            return
+        try:
+            for number, case in enumerate(cases):
+                self._begin("run")
+                last = number == len(cases) - 1
+                self._launches = 0
+                self.checker.run(case, 2 if self.watch.thorough or (self.watch.sanitize and last) else 1)
+                if self.watch.sanitize and self.checker.racy and not self._has_atomics:
+                    raise Disordered
+        finally:
+            if stored:
+                self._store = stored
+
+    def run(self) -> Evidence:
+        """Evidence of the run; kept for other candidates of this very program on these very inputs."""
+        evidence = super().run()
+        if evidence.check is not None:
+            found = msgspec.structs.replace(
+                evidence.check,
+                sizes=tuple(self.sizes[label] for label in evidence.check.shapes),
+                sanitized=self.watch.sanitize,
+                against="baseline" if self.trial.baseline else "reference",
+            )
+            self.evidence = evidence = msgspec.structs.replace(evidence, check=found)
+        if self._store is not None:
+            self._store.parent.mkdir(parents=True, exist_ok=True)
+            part = self._store.with_suffix(f".{os.getpid()}")
+            part.write_bytes(msgspec.json.encode(evidence))
+            part.rename(self._store)
+        if self._trace:
+            self._trace.close()
+        return evidence
+
+    # -- calls -------------------------------------------------------------------------------------------------------
+
+    def _needed(self) -> Sequence[str]:
+        return ["inputs"] if self.trial.baseline else ["inputs", "reference"]
+
+    def _ready(self, label: str) -> Candidate:
+        """A call, compiled if it is not the candidate's own program."""
+        call = self.trial.small[label]
+        self.sizes[label] = ", ".join(f"{name}={value}" for name, value in call.shape.items())
+        if call.args == self.candidate.args and call.config == self.candidate.config:
+            return self._candidate(call)
+        candidate, self._programs[label] = self._compiled(label, call)
+        return candidate
+
+    def _seeds(self, labels: Mapping[str, Candidate]) -> Iterator[tuple[str, int]]:
+        for label in labels:
+            for seed in MORE if self.watch.thorough else check.SEEDS if label == DEFAULT else check.SEEDS[-1:]:
+                yield label, seed
+
+    def _shape(self, label: str) -> Mapping[str, Value]:
+        return self.trial.small[label].shape
+
+    def _call(self, probe: Any, label: str, call: Candidate, seed: int) -> check.Case:
+        case = super()._call(probe, label, call, seed)
+        self._demand(label, call, case.inputs)
+        if not self.trial.baseline:
+            return case
+        met = self._candidate(self.trial.baseline[label])
+        return dataclasses.replace(case, reference=lambda inputs: self._baseline(met, inputs))
+
+    def _demand_the_program(self, call: Candidate, given: Mapping[str, Any]) -> None:
+        return None  # that of every call is demanded, see _demand
+
+    def _demand(self, label: str, call: Candidate, given: Mapping[str, Any]) -> None:
+        """Stop where these inputs are of another specialisation than what was compiled for them."""
+        compiled = self._compile(call, given)
+        binary = compiled.asm[compile.BINARY[self.target.backend]]
+        program, _ = fingerprint.fingerprint(binary, compiled.metadata, "", self.target)
+        self._demand_digest(program.digest, self._programs.get(label, self._programs[DEFAULT]), call, given)
+
+    def _compile(self, call: Candidate, given: Mapping[str, Any]) -> Any:
+        """Triton's compiled kernel for the very arguments; known already where nothing but their contents differs."""
+        positional, keywords = self._bound(call, given)
+        try:
+            compiled = self.vendor.compiled(self.kernel.jit, positional, keywords, call.grid or (1,))
+            self._has_atomics |= "atomic" in compiled.asm["amdgcn"]
+            return compiled
+        except Exception as error:
+            traceback.print_exc()
+            raise Stop(exitcode.REJECTED_LAUNCH, type(error).__name__, said(error)) from error
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    def _launch(self, call: Candidate, given: Mapping[str, Any]) -> None:
+        number, self._launches = self._launches, self._launches + 1
+        outputs = self.checker.writes
+        how: dict[str, Any] = {"seed": number, "order": number or None, "trace": self._trace}
+        if number == 0:
+            how |= {"sanitize": self.watch.sanitize, "figures": self.evidence.figures is None}
+        result = self._execute(self._compile(call, given), call, given, outputs, how)
+        if result.figures is not None:
+            self.evidence = msgspec.structs.replace(self.evidence, figures=figures_of(result.figures, call))
+        if result.findings:
+            found = findings_of(result.findings)
+            self.checker.findings = found
+            first = result.findings[0]
+            if first.line is not None:
+                file, line = first.line.file, first.line.line
+                self.evidence = msgspec.structs.replace(self.evidence, file=file, line=line)
+            raise Unsafe(found)
+
+    def _execute(
+        self, compiled: Any, call: Candidate, given: Mapping[str, Any], outputs: frozenset[str], how: dict[str, Any]
+    ) -> cdna.Result:
+        """One launch. Raises Stop where the model cannot follow, or does not come to an end."""
+        key = id(compiled)
+        try:
+            if key not in self._prepared:
+                self._prepared[key] = cdna.prepare(compiled)
+            arguments = {n: memory_of(v, unwritten=n in outputs) for n, v in {**call.args, **given}.items()}
+            if clash := overlapping(given):
+                raise cdna.NotExecuted(f"arguments that share memory in part: {clash[0]} and {clash[1]}")
+            return cdna.run(self._prepared[key], call.grid or (1,), arguments, **how)
+        except cdna.NotExecuted as unknown:
+            raise Stop(exitcode.NOT_EXECUTED, "NotExecuted", str(unknown)) from unknown
+        except cdna.StepLimit as endless:
+            raise Stop(exitcode.ENDLESS, "steps", str(endless)) from endless
+        except (cdna.BadLaunch, cdna.BadProgram) as error:
+            raise Stop(exitcode.NOT_EXECUTED, type(error).__name__, str(error)) from error
+        except MemoryError as error:
+            raise Stop(exitcode.NO_RESOURCES, "host memory", "the run needs more memory than it may have") from error
+
+    def _baseline(self, call: Candidate, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Tensors that the baseline changes, as it leaves them."""
+        tensors = self.vendor.tensors
+        copies = {n: tensors.copy(v) if tensors.is_tensor(v) else v for n, v in inputs.items()}
+        self._execute(self._compile(call, copies), call, copies, frozenset(), {"seed": 1})
+        changed = {n: v for n, v in copies.items() if tensors.is_tensor(v) and not tensors.same_bits(v, inputs[n])}
+        if not changed:
+            raise Stop(exitcode.SKIPPED, "no reference", "the baseline changes no tensor, so there is nothing to meet")
+        return changed
+
+    # -- once for each program ---------------------------------------------------------------------------------------
+
+    def _stored(self, cases: Sequence[check.Case]) -> Path | None:
+        """Where the answer of this program on these inputs is kept in this run."""
+        if not self.bench.folder:
+            return None
+        told = hashlib.sha256(repr((sorted(self._programs.items()), self.watch, self.trial.tolerance)).encode())
+        for case in cases:
+            call = self.trial.small[case.label]
+            met = self.trial.baseline.get(case.label)
+            told.update(repr((case.label, case.seed, call.grid, call.shape, met)).encode())
+            for name, value in case.inputs.items():
+                bytes_ = memory_of(value) if self.vendor.tensors.is_tensor(value) else repr(value).encode()
+                told.update(name.encode())
+                told.update(bytes_)
+        return Path(self.bench.folder, "ran", told.hexdigest()[:32] + ".json")
+
+    def _adopt(self, known: Evidence) -> None:
+        """Take over what another candidate with this program and these inputs has found."""
+        self.evidence = msgspec.structs.replace(
+            self.evidence,
+            status=known.status,
+            reason=known.reason,
+            check=known.check,
+            figures=known.figures,
+            file=known.file,
+            line=known.line,
+        )
+
+
+class Disordered(check.Wrong):
+    """The result depends on which wave comes first."""
+
+    def __init__(self) -> None:
+        super().__init__("order of waves", "another order of the waves between barriers gives other bits")
+        self.status = exitcode.UNSAFE
+
+
+class Unsafe(check.Wrong):
+    """The sanitizer has something to report."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        first = findings[0]
+        more = sum(f.instructions for f in findings) - 1
+        lane = f", lane {first.lane}" if first.lane >= 0 else ""
+        text = f"{first.instruction} (wave {first.wave}{lane}) {first.detail}".strip()
+        super().__init__(first.kind, text + (f"; {more} more instruction{'s' if more > 1 else ''}" if more else ""))
+        self.status = exitcode.UNSAFE
+
+
+def findings_of(found: Sequence[cdna.Finding]) -> tuple[Finding, ...]:
+    """What a run reports, one for each kind and line of the kernel."""
+    told: dict[tuple[str, str], Finding] = {}
+    for item in found:
+        place = "" if item.line is None else _short(str(item.line))
+        key = item.kind.value, place or item.instruction
+        if key in told:
+            told[key] = msgspec.structs.replace(told[key], instructions=told[key].instructions + 1)
+        else:
+            told[key] = Finding(item.kind.value, item.instruction, item.wave, item.lane, item.detail, place)
+    return tuple(told.values())
+
+
+def _short(place: str) -> str:
+    """Without the folders, which are those of this machine."""
+    return " called from ".join(os.path.basename(part) for part in place.split(" called from "))
+
+
+def figures_of(summary: cdna.Summary, call: Candidate) -> Figures:
+    """What a run counted, as a map holds it."""
+    groups = 1
+    for number in call.grid or (1,):
+        groups *= number
+    return Figures(
+        instructions=summary.instructions,
+        work_groups=groups,
+        waits=summary.waits,
+        barriers=summary.barriers,
+        lds_passes=summary.lds_cycles,
+        lds_ideal=summary.lds_ideal_cycles,
+        global_accesses=summary.global_accesses,
+        global_lines=summary.global_lines,
+        global_bytes=summary.global_bytes,
+        scratch_bytes=summary.scratch_bytes,
+    )
+
+
+def memory_of(value: Any, *, unwritten: bool = False) -> Any:
+    """A tensor's memory, from its first element to behind its last, as the kernel is to find it; else the value."""
+    if not hasattr(value, "data_ptr"):
+        return value
+    import numpy as np
+
+    start, end = span(value)
+    place = (ctypes.c_uint8 * (end - start)).from_address(start) if end > start else bytearray()
+    array = np.frombuffer(memoryview(place).cast("B"), np.uint8)
+    return cdna.Unwritten(array) if unwritten else array
+
+
+def span(tensor: Any) -> tuple[int, int]:
+    """Addresses of a tensor's first byte and of the one behind its last."""
+    start = tensor.data_ptr()
+    if not tensor.numel():
+        return start, start
+    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return start, start + (last + 1) * tensor.element_size()
+
+
+def overlapping(given: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Two tensors of which some bytes are the same and not all."""
+    spans = sorted((*span(v), n) for n, v in given.items() if hasattr(v, "data_ptr"))
+    for (a, b, one), (c, d, other) in itertools.pairwise(spans):
+        if c < b and (a, b) != (c, d):
+            return one, other
+    return None
