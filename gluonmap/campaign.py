@@ -54,7 +54,7 @@ from gluonmap.model import (
 from gluonmap.oracle import Oracle
 from gluonmap.probefile import RAGGED, RUN
 from gluonmap.space import SpaceMap
-from gluonmap.worker.protocol import Job, KernelFile, Limits
+from gluonmap.worker.protocol import Bench, Job, KernelFile, Limits
 
 Result = TypeVar("Result")
 
@@ -128,6 +128,22 @@ class Default:
     """Of the baseline alone, as it is; not stored."""
     mended: Mended | None
     """None: it passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One configuration that was compiled and executed on the CPU."""
+
+    kernel: str
+    target: str
+    triton: str
+    config: Config
+    """Values of the knobs."""
+    shape: dict[str, Value]
+    """That the program was compiled for."""
+    verdict: Verdict
+    place: str
+    """Where the reason points: "gemm.py:78"; empty: nowhere."""
 
 
 class Interrupted(GluonmapError):
@@ -368,6 +384,37 @@ class Campaign:
                 stored,
             )
         return stored
+
+    def execute(self, target: targets.Target, sizes: Mapping[str, Value], trace: Path | None) -> Ran:
+        """What comes of the baseline on the CPU; no answer is taken from the journal, and none is written there.
+
+        `sizes`: instead of small ones. `trace`: a file that is to tell every instruction.
+
+        Raises:
+            OracleFault: it has no answer.
+            UsageError: there is nothing to execute it with.
+        """
+        with self.opened(target) as kernel:
+            inspection, probe = kernel.head.inspection, kernel.probe
+            description = describe.describe(inspection, target, probe, self._wishes(probe))
+            further = self._further(probe)
+            assert further
+            if not description.grid:
+                raise UsageError("a launch needs its grid: give it with --grid, or as GRID in the probe file.")
+            if sizes:
+                further = dataclasses.replace(further, shapes={RUN: {**description.shape, **sizes}})
+            candidate = dataclasses.replace(description, further=further).candidate({})
+            bench = Bench(os.path.abspath(probe.path), "", str(trace.absolute()) if trace else "")
+            job = Job("compile", target.name, kernel.oracle.file, candidate, bench=bench)
+            self.listen(Event("plan", "compile and run", 1))
+            answer = kernel.oracle.judge(self.isolation.ask(job, kernel.oracle.limits), candidate.stage)
+            if not isinstance(answer, Verdict):
+                raise OracleFault(f"there is no answer: {answer.text}.")
+            self.listen(Event("answer", answer=answer))
+            where = answer.reason.location if answer.reason else None
+            line = kernel.lines(where) if where else None
+            place = f"{Path(where.file).name}:{line}" if where and line else ""
+        return Ran(inspection.kernel, target.name, self.triton, description.baseline, description.shape, answer, place)
 
     def find_default(self, target: targets.Target, budget: int) -> Default:
         """The smallest change of the baseline that passes on `target`, where it fails; `budget` compiles at most.
@@ -814,6 +861,16 @@ def run(settings: Settings, wanted: Sequence[str], listen: Listener) -> Iterator
 def defaults(settings: Settings, wanted: Sequence[str], listen: Listener, budget: int) -> Iterator[Default]:
     """The smallest changes of a failing baseline that pass, on all wanted targets as for `run`."""
     return _each(settings, wanted, listen, lambda campaign, target: campaign.find_default(target, budget))
+
+
+def executed(
+    settings: Settings, wanted: Sequence[str], listen: Listener, sizes: Mapping[str, Value], trace: Path | None
+) -> Iterator[Ran]:
+    """What comes of one configuration on all wanted targets as for `run`, executed on the CPU; see `Campaign.execute`.
+
+    `settings.stage` is RUN.
+    """
+    return _each(settings, wanted, listen, lambda campaign, target: campaign.execute(target, sizes, trace))
 
 
 def _each(

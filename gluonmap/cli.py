@@ -29,6 +29,7 @@ from gluonmap.commands.key import key
 from gluonmap.commands.lint import lint
 from gluonmap.commands.predict import predict
 from gluonmap.commands.race import race
+from gluonmap.commands.run import run
 from gluonmap.commands.space import space as space_command
 from gluonmap.options import pair, value_of
 
@@ -41,6 +42,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "aut
 SUMMARIES = {
     "probe": "Map a kernel: what fails, what is inert, what matters.",
     "find-default": "The smallest change of a failing baseline that compiles.",
+    "run": "One configuration executed on the CPU, its numbers compared.",
     "report": "Render stored maps: terminal, Markdown, pages.",
     "explain": "Why a configuration fails, and what passes nearby.",
     "space": "Count, list and sample what is feasible.",
@@ -366,6 +368,7 @@ cli.add_command(key)
 cli.add_command(lint)
 cli.add_command(predict)
 cli.add_command(race)
+cli.add_command(run)
 cli.add_command(space_command)
 for _name, _summary in SUMMARIES.items():
     cli.commands[_name].short_help = _summary
