@@ -66,29 +66,26 @@ class Figures:
 
     def global_access(self, access: Access, offsets: Array, active: Array) -> None:
         """Offsets (n, 64) of one instruction."""
-        first, last = offsets // LINE_BYTES, (offsets + access.size - 1) // LINE_BYTES
-        for wave in range(len(offsets)):
-            lanes = active[wave]
-            if lanes.any():
-                lines = np.concatenate([first[wave][lanes], last[wave][lanes]])
-                self.totals["global_accesses"] += 1
-                self.totals["global_lines"] += len(np.unique(lines))
-                self.totals["global_bytes"] += int(lanes.sum()) * access.size
+        ends = np.concatenate([offsets, offsets + access.size - 1], axis=1) // LINE_BYTES
+        _, unique = _unique(ends, np.concatenate([active, active], axis=1))
+        self.totals["global_accesses"] += int(active.any(axis=1).sum())
+        self.totals["global_lines"] += int(unique.sum())
+        self.totals["global_bytes"] += int(active.sum()) * access.size
 
     def lds_access(self, access: Access, local: Array, active: Array) -> None:
         """Byte places (n, 64) in the LDS of a work-group."""
         words = max(1, access.size // 4)
         # A pass serves as many lanes as together ask for every bank once.
         together = max(1, min(64, self.banks // words))
-        for wave in range(len(local)):
-            for start in range(0, 64, together):
-                lanes = active[wave, start : start + together]
-                if not lanes.any():
-                    continue
-                first = local[wave, start : start + together][lanes] >> 2
-                cells = np.unique((first[:, None] + np.arange(words)).reshape(-1))
-                self.totals["lds_cycles"] += int(np.bincount(cells % self.banks).max())
-                self.totals["lds_ideal_cycles"] += 1
+        lanes = active.reshape(-1, together)
+        served = lanes.any(axis=1)
+        lanes, first = lanes[served], (local.reshape(-1, together)[served] >> 2).astype(np.int64)
+        cells = (first[:, :, None] + np.arange(words)).reshape(len(first), together * words)
+        cells, unique = _unique(cells, np.repeat(lanes, words, axis=1))
+        places = np.arange(len(cells))[:, None] * self.banks + cells % self.banks
+        asked = np.bincount(places[unique], minlength=len(cells) * self.banks).reshape(len(cells), self.banks)
+        self.totals["lds_cycles"] += int(asked.max(axis=1).sum()) if len(cells) else 0
+        self.totals["lds_ideal_cycles"] += len(cells)
 
     def lds_copy(self, access: Access, active: Array) -> None:
         """A copy to LDS writes consecutive places: no conflict."""
@@ -98,6 +95,14 @@ class Figures:
 
     def scratch(self, access: Access, lanes: int) -> None:
         self.totals["scratch_bytes"] += lanes * access.size
+
+
+def _unique(values: Array, wanted: Array) -> tuple[Array, Array]:
+    """The rows of `values` (n, k), each sorted, and a mask of the first of equal ones among those `wanted`."""
+    shown = np.sort(np.where(wanted, values, np.iinfo(np.int64).max), axis=1)
+    unique = shown != np.iinfo(np.int64).max
+    unique[:, 1:] &= shown[:, 1:] != shown[:, :-1]
+    return shown, unique
 
 
 def summarise(figures: Figures, visits: Mapping[int, int], blocks: Mapping[int, Block]) -> Summary:

@@ -163,7 +163,7 @@ class Sanitizer:
             if bad.any():
                 lanes = np.zeros(active.shape, bool)
                 lanes[active] = bad
-                other = before[bad][0] or owners[unit][bad][0]
+                other = before[bad][0] if again[bad][0] else owners[unit][bad][0]
                 detail = f"work-groups {int(groups[bad][0]) - 1} and {int(other) - 1}"
                 self.findings.add_lanes(Kind.GROUP_RACE, access.instruction, w.ids, lanes, detail)
         self._mark(at, size)

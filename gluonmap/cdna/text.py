@@ -31,6 +31,8 @@ class Line:
     line: int
     called_from: tuple[str, ...] = ()
     """Where the function that holds it was inlined, innermost first: "kernel.py:134"."""
+    folder: str = ""
+    """Of the file, as the compiler was told; empty: it was not."""
 
     def __str__(self) -> str:
         return " called from ".join((f"{self.file}:{self.line}", *self.called_from))
@@ -115,6 +117,7 @@ def read(text: str) -> Code:
     instructions: list[Instruction] = []
     labels: dict[str, int] = {}
     files: dict[int, str] = {}
+    folders: dict[int, str] = {}
     line: Line | None = None
     in_text = True
     for raw in text.splitlines():
@@ -133,9 +136,10 @@ def read(text: str) -> Code:
                 number, where = (int(p) for p in rest.split()[:2])
                 # Line 0 means code of no line of its own: the last line named is nearer than none.
                 if where:
-                    line = Line(files.get(number, "?"), where, tuple(_CALLER.findall(raw)))
-            elif word == ".file" and (match := re.match(r'(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"', rest)):
-                files[int(match[1])] = match[2]
+                    callers = tuple(_CALLER.findall(raw))
+                    line = Line(files.get(number, "?"), where, callers, folders.get(number, ""))
+            elif word == ".file" and (match := re.match(r'(\d+)\s+(?:"([^"]*)"\s+)?"([^"]*)"', rest)):
+                folders[int(match[1])], files[int(match[1])] = match[2] or "", match[3]
             elif word == ".section":
                 in_text = rest.startswith(".text")
             elif word == ".text":

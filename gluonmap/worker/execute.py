@@ -181,7 +181,7 @@ class Execute(Launch):
             self.checker.findings = found
             first = result.findings[0]
             if first.line is not None:
-                file, line = first.line.file, first.line.line
+                file, line = os.path.join(first.line.folder, first.line.file), first.line.line
                 self.evidence = msgspec.structs.replace(self.evidence, file=file, line=line)
             raise Unsafe(found)
 
