@@ -349,9 +349,15 @@ class Campaign:
                                 record.stability(head.stamp, journal.compile_key(candidate)) is False
                                 for candidate in _planned(description)
                             )  # one value of unstable code, and no equal programs prove anything beside it
+                            if problem := screen.changing(description, answers):
+                                restrict = (*probe.restrict, *screen.without(problem))
+                                jointly = self._jointly(oracle, head, compiles, restrict)
+                                assert jointly
                             joint = jointly.run(_as_compiles(description, answers), stable=not torn)
                             if beyond and joint.stopped != INTERRUPTED:
                                 joint = further.taken(joint, oracle, description, self.listen)
+                            if problem:
+                                joint = msgspec.structs.replace(joint, notes=(*joint.notes, _left_out(problem)))
                             interrupted = joint.stopped == INTERRUPTED
             except KeyboardInterrupt:
                 interrupted = True
@@ -776,6 +782,11 @@ class Campaign:
             probe_file=_shown(Path(probe_file)) if probe_file else "",
             source={file.path: file.ast for file in _named(inspection.files, Path(head.folder))},
         )
+
+
+def _left_out(problem: Mapping[str, Sequence[Value]]) -> str:
+    told = "; ".join(f"{name}: {', '.join(map(repr, values))}" for name, values in problem.items())
+    return f"values that change the result are part of the problem, and were left out: {told}"
 
 
 def _behind(name: str, derive: Mapping[str, str]) -> frozenset[str]:

@@ -81,6 +81,25 @@ def demands(inspection: Inspection, description: Description) -> tuple[LiteralRu
     return tuple(layouts.literal_rules(inspection.functions, inspection.parameters, description.target.warp_size))
 
 
+def changing(description: Description, answers: Mapping[str, Answer]) -> dict[str, list[Value]]:
+    """Values by knob that compute something else than the baseline, where no reference says which is right."""
+    found: dict[str, list[Value]] = {}
+    for (name, place), candidate in singles(description).items():
+        answer = answers.get(key_of(candidate))
+        if isinstance(answer, Verdict) and _changes_result(answer):
+            found.setdefault(name, []).append(description.knobs[name].domain[place])
+    return found
+
+
+def without(problem: Mapping[str, Sequence[Value]]) -> list[str]:
+    """Restrictions that leave these values out."""
+    return [f"{name} not in {tuple(values)!r}" for name, values in problem.items()]
+
+
+def _changes_result(verdict: Verdict) -> bool:
+    return verdict.outcome is Outcome.WRONG and verdict.check is not None and verdict.check.against == "baseline"
+
+
 def unread(inspection: Inspection, description: Description) -> Sequence[str]:
     """Return the knobs that neither the kernel nor the compiler nor any host expression reads."""
     texts = [description.grid, *description.derive.values(), *map(str, description.args.values())]
@@ -268,7 +287,7 @@ class _Fold:
         """What a move does, and what differs."""
         if verdict.outcome is Outcome.SKIPPED:
             return Effect.UNKNOWN, ""
-        if verdict.outcome is Outcome.WRONG and verdict.check and verdict.check.against == "baseline":
+        if _changes_result(verdict):
             return Effect.CHANGES_RESULT, ""
         if not verdict.outcome.compiled:
             return Effect.ABORTING, ""

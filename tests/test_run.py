@@ -36,11 +36,13 @@ def reference(inputs, shape):
 """
 
 
-def probe(project: Project, hows: list[str], *flags: str, reference: bool = True, **knobs: list[Any]) -> dict[str, Any]:
+def probe(
+    project: Project, hows: list[str], *flags: str, reference: bool = True, depth: str = "singles", **knobs: list[Any]
+) -> dict[str, Any]:
     project.kernel("executed")
     text = PROBE.format(knobs={"HOW": hows, **knobs}) + (REFERENCE if reference else "")
     project.write("probes/executed.py", text)
-    command = ("probe", "kernels/executed.py", "--stage", "run", "-t", "gfx942", "--depth", "singles", "--json", *flags)
+    command = ("probe", "kernels/executed.py", "--stage", "run", "-t", "gfx942", "--depth", depth, "--json", *flags)
     return project.run(*command).map
 
 
@@ -115,7 +117,7 @@ def test_other_tiles_and_warps_run_too(sanitized: dict[str, Any]) -> None:
 
 
 def test_without_a_reference_the_baselines_numbers_are_to_be_met(project: Project) -> None:
-    space = probe(project, ["right", "wrong", "writes past the end"], reference=False, TILE=[64, 256])
+    space = probe(project, ["right", "wrong", "writes past the end"], reference=False, depth="joint", TILE=[64, 256])
     assert space["measured"]["check"]["against"] == "baseline"
     wrong = values(space)["wrong"]
     assert (wrong["outcome"], wrong["kind"]) == ("WRONG", "differs from the baseline")
@@ -127,6 +129,14 @@ def test_without_a_reference_the_baselines_numbers_are_to_be_met(project: Projec
     assert (tile["outcome"], tile["effect"]) == ("PASS", "live")
     # Both configurations have two work-groups there.
     assert tile["measured"]["check"]["sizes"] == ["n=512", "n=257"]
+    # What changes the result is not asked again together with other knobs, nor handed over; what is unsafe neither.
+    joint = space["joint"]
+    assert [item["words"] for item in joint["constraints"]] == ["HOW not in ('wrong',)"]
+    assert {tuple(item["values"])[0] for item in joint["tried"]} == {"right", "writes past the end"}
+    assert {item["config"]["HOW"] for item in joint["programs"]} == {"right"}
+    assert {(item["config"]["HOW"], item["outcome"]) for item in joint["refused"]} == {
+        ("writes past the end", "UNSAFE")
+    }
 
 
 # --- one configuration ------------------------------------------------------------------------------------------------
