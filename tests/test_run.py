@@ -132,11 +132,38 @@ def test_without_a_reference_the_baselines_numbers_are_to_be_met(project: Projec
     # What changes the result is not asked again together with other knobs, nor handed over; what is unsafe neither.
     joint = space["joint"]
     assert [item["words"] for item in joint["constraints"]] == ["HOW not in ('wrong',)"]
-    assert {tuple(item["values"])[0] for item in joint["tried"]} == {"right", "writes past the end"}
+    assert {next(iter(item["values"])) for item in joint["tried"]} == {"right", "writes past the end"}
     assert {item["config"]["HOW"] for item in joint["programs"]} == {"right"}
     assert {(item["config"]["HOW"], item["outcome"]) for item in joint["refused"]} == {
         ("writes past the end", "UNSAFE")
     }
+
+
+# --- once, and of the very inputs -------------------------------------------------------------------------------------
+
+
+def test_each_distinct_program_runs_once(project: Project) -> None:
+    count = project.root / "references"
+    noted = REFERENCE.replace("    return", f"    open({str(count)!r}, 'a').write('called\\n')\n    return")
+    project.kernel("executed")
+    text = PROBE.format(knobs={"num_stages": [1, 2, 3]}).replace('"TILE": 64,', '"TILE": 64, "num_stages": 1,')
+    project.write("probes/executed.py", text + noted)
+    command = ("probe", "kernels/executed.py", "--stage", "run", "-t", "gfx942", "--depth", "singles", "--json", "-j1")
+    space = project.run(*command).map
+    assert {value["effect"] for value in space["knobs"]["num_stages"]["values"]} == {"baseline", "inert"}
+    assert all(value["measured"]["check"]["runs"] == 3 for value in space["knobs"]["num_stages"]["values"])
+    # Three cases of one program, and once more to see whether it reads its outputs.
+    assert len(count.read_text().splitlines()) == 4
+
+
+def test_inputs_of_another_specialisation_are_no_evidence(project: Project) -> None:
+    project.kernel("executed")
+    text = PROBE.format(knobs={"HOW": ["right"]}) + REFERENCE
+    project.write("probes/executed.py", text.replace('"x_ptr": x,', '"x_ptr": x.half(),'))
+    done = project.run("run", "kernels/executed.py", "-t", "gfx942", "--json")
+    told = json.loads(done.stdout)
+    assert (done.code, told["outcome"], told["kind"]) == (1, "SKIPPED", "specialisation")
+    assert "x_ptr is *float16:16, compiled for *float32:16" in told["reason"]
 
 
 # --- one configuration ------------------------------------------------------------------------------------------------
