@@ -352,7 +352,8 @@ class _Fold:
         told = _listed([repr(v.value) for v in changing])
         rest = [v for v in moved if v not in changing]
         others = f"; {len(rest)} other{'s' if len(rest) > 1 else ''}: {_effects(rest)}" if rest else ""
-        return f"part of the problem, not of the tuning: {told} changes the numbers beyond rounding{others}"
+        change = "changes" if len(changing) == 1 else "change"
+        return f"part of the problem, not of the tuning: {told} {change} the numbers beyond rounding{others}"
 
     def _tied(self, name: str, failing: Sequence[ValueMap]) -> list[str]:
         """Other knobs that a demand which every failing value violates also speaks of."""

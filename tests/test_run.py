@@ -117,12 +117,15 @@ def test_other_tiles_and_warps_run_too(sanitized: dict[str, Any]) -> None:
 
 
 def test_without_a_reference_the_baselines_numbers_are_to_be_met(project: Project) -> None:
-    space = probe(project, ["right", "wrong", "writes past the end"], reference=False, depth="joint", TILE=[64, 256])
+    hows = ["right", "wrong", "writes its input", "writes past the end"]
+    space = probe(project, hows, reference=False, depth="joint", TILE=[64, 256])
     assert space["measured"]["check"]["against"] == "baseline"
     wrong = values(space)["wrong"]
     assert (wrong["outcome"], wrong["kind"]) == ("WRONG", "differs from the baseline")
     assert wrong["effect"] == "changes the result"
-    assert space["knobs"]["HOW"]["why"].startswith("part of the problem, not of the tuning: 'wrong' changes")
+    why = "part of the problem, not of the tuning: 'wrong' and 'writes its input' change the numbers beyond rounding"
+    assert space["knobs"]["HOW"]["why"].startswith(why)
+    assert values(space)["writes its input"]["reason"].startswith("x_ptr: relative error")
     # Out of bounds is out of bounds, whatever the numbers.
     assert values(space)["writes past the end"]["outcome"] == "UNSAFE"
     tile = values(space, "TILE")[256]
@@ -131,7 +134,7 @@ def test_without_a_reference_the_baselines_numbers_are_to_be_met(project: Projec
     assert tile["measured"]["check"]["sizes"] == ["n=512", "n=257"]
     # What changes the result is not asked again together with other knobs, nor handed over; what is unsafe neither.
     joint = space["joint"]
-    assert [item["words"] for item in joint["constraints"]] == ["HOW not in ('wrong',)"]
+    assert [item["words"] for item in joint["constraints"]] == ["HOW not in ('wrong', 'writes its input')"]
     assert {next(iter(item["values"])) for item in joint["tried"]} == {"right", "writes past the end"}
     assert {item["config"]["HOW"] for item in joint["programs"]} == {"right"}
     assert {(item["config"]["HOW"], item["outcome"]) for item in joint["refused"]} == {

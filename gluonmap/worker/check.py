@@ -141,6 +141,8 @@ class Checker:
 
     def _compare(self, case: Case, outputs: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
         for name, out in outputs.items():
+            if self.kind and all(self.tensors.same_bits(out, other) for other in (wanted[name], case.inputs[name])):
+                continue  # an input, which neither has changed
             try:
                 distance = self.tensors.distance(out, wanted[name])
             except Mismatch as error:

@@ -207,14 +207,14 @@ class Execute(Launch):
             raise Stop(exitcode.NO_RESOURCES, "host memory", "the run needs more memory than it may have") from error
 
     def _baseline(self, call: Candidate, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Tensors that the baseline changes, as it leaves them."""
+        """All tensors as the baseline leaves them."""
         tensors = self.vendor.tensors
         copies = {n: tensors.copy(v) if tensors.is_tensor(v) else v for n, v in inputs.items()}
         self._execute(self._compile(call, copies), call, copies, frozenset(), {"seed": 1})
-        changed = {n: v for n, v in copies.items() if tensors.is_tensor(v) and not tensors.same_bits(v, inputs[n])}
-        if not changed:
+        left = {n: v for n, v in copies.items() if tensors.is_tensor(v)}
+        if all(tensors.same_bits(tensor, inputs[name]) for name, tensor in left.items()):
             raise Stop(exitcode.SKIPPED, "no reference", "the baseline changes no tensor, so there is nothing to meet")
-        return changed
+        return left
 
     # -- once for each program ---------------------------------------------------------------------------------------
 

@@ -23,6 +23,8 @@ def executed(x_ptr, y_ptr, n, HOW: gl.constexpr, TILE: gl.constexpr, num_warps: 
     if HOW == "endless":
         while gl.load(x_ptr) < 1e30:
             gl.store(y_ptr + i, y, mask=i < n)
+    if HOW == "writes its input":
+        gl.store(x_ptr + i, y, mask=i < n)
     if HOW == "crosses groups":
         gl.store(y_ptr + i * 0, gl.program_id(0).to(gl.float32), mask=i < 1 + gl.program_id(0) * TILE)
     if HOW == "writes past the end":
