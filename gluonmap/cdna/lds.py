@@ -132,7 +132,8 @@ class Lds:
     def _located(self, w: Waves, access: Access, offset: int, store: bool) -> tuple[Array, Array | None]:
         """Places in the array, harmless where nothing is accessed, and the lanes left: None if all are."""
         assert access.address is not None
-        local = w.U[access.address.index].astype(i64) + offset
+        # The sum wraps at 32 bits (LLVM's hasUsableDSOffset): a compiler may leave a negative number in the register.
+        local = (w.U[access.address.index] + u32(offset)).astype(i64)
         active: Array | None = None
         last = local + access.size
         if not bool((last <= self.size).all()):
