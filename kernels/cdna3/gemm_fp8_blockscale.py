@@ -36,10 +36,10 @@ def load_layout(block_k, num_warps):
 
 
 @gluon.constexpr_function
-def lds_layout(block_k):
-    """Return the swizzle that spreads equal columns of neighbouring rows over the banks, 16 bytes at a time."""
+def lds_layout(block_k, k_width):
+    """Return the swizzle that spreads equal columns of neighbouring rows over the banks, one lane's read at a time."""
     per_phase = max(1, 128 // block_k)  # rows that fit into the 128 bytes of one pass over the 32 banks
-    return gl.SwizzledSharedLayout(16, per_phase, block_k // 16, [1, 0])
+    return gl.SwizzledSharedLayout(k_width, per_phase, block_k // k_width, [1, 0])
 
 
 @gluon.constexpr_function
@@ -135,16 +135,16 @@ def gemm_fp8_blockscale(
     gl.static_assert(b_ptr.dtype.element_ty == TYPE, "a and b are in different formats")
     # A tile of K has one scale per row: it lies in one block of 128.
     gl.static_assert(BLOCK_K <= 128, "BLOCK_K is longer than a block of the scales")
-    # Each tile's product waits for its scales beside the accumulators. 3.6.0 computes it whole first, spills where a lane
-    # has 256 accumulators, and then loses some of them (64 x 256 on one wave of gfx942, seen in the assembly).
+    # Each tile's product waits for its scales beside the accumulators. 3.6.0 computes it whole first, spills where a
+    # lane has 256 accumulators, and then loses some of them (64 x 256 on one wave of gfx942, seen in the assembly).
     gl.static_assert(BLOCK_M * BLOCK_N <= 128 * 64 * num_warps, "a lane has more than 128 accumulators")
     # A matrix instruction spreads K over 64 // NONKDIM groups of lanes, 8 values each: a shorter tile would waste it.
     gl.static_assert(BLOCK_K * NONKDIM >= 512, "BLOCK_K is shorter than one matrix instruction")
     load: gl.constexpr = load_layout(BLOCK_K, num_warps)
-    lds: gl.constexpr = lds_layout(BLOCK_K)
     mfma: gl.constexpr = mfma_layout(BLOCK_M, BLOCK_N, NONKDIM, num_warps)
     # 16 values along K per lane are one 16-byte read from LDS and feed two instructions.
     K_WIDTH: gl.constexpr = min(16, BLOCK_K * NONKDIM // 64)
+    lds: gl.constexpr = lds_layout(BLOCK_K, K_WIDTH)
     dot_a: gl.constexpr = gl.DotOperandLayout(0, mfma, K_WIDTH)
     dot_b: gl.constexpr = gl.DotOperandLayout(1, mfma, K_WIDTH)
 

@@ -169,8 +169,8 @@ def gemm_fp8_blockscale(
     # A tile of K has one scale per row: it lies in one block of 128.
     gl.static_assert(BLOCK_K <= 128, "BLOCK_K is longer than a block of the scales")
     gl.static_assert(LANE_K == 8 or LANE_K == 32, "a lane gives a matrix instruction 8 or 32 values of K")
-    # Each tile's product waits for its scales beside the accumulators. 3.6.0 computes it whole first, spills where a lane
-    # has 256 accumulators, and then loses some of them (64 x 256 on one wave of gfx942, seen in the assembly).
+    # Each tile's product waits for its scales beside the accumulators. 3.6.0 computes it whole first, spills where a
+    # lane has 256 accumulators, and then loses some of them (64 x 256 on one wave of gfx942, seen in the assembly).
     gl.static_assert(BLOCK_M * BLOCK_N <= 128 * 64 * num_warps, "a lane has more than 128 accumulators")
     # A matrix instruction spreads K over 64 // NONKDIM groups of lanes: a shorter tile would waste it, and does not
     # compile for the wide one.
