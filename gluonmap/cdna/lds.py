@@ -132,7 +132,7 @@ class Lds:
     def _located(self, w: Waves, access: Access, offset: int, store: bool) -> tuple[Array, Array | None]:
         """Places in the array, harmless where nothing is accessed, and the lanes left: None if all are."""
         assert access.address is not None
-        # The sum has 32 bits: compilers put a negative number into the register and the rest into the offset.
+        # The sum wraps at 32 bits (LLVM's hasUsableDSOffset): a compiler may leave a negative number in the register.
         local = (w.U[access.address.index] + u32(offset)).astype(i64)
         active: Array | None = None
         last = local + access.size

@@ -133,11 +133,10 @@ def test_lds_pairs_with_their_strides() -> None:
     np.testing.assert_array_equal(memory(code + STORE.format("v5"))[:64], LANE + 100)
 
 
-def test_an_lds_address_is_a_sum_of_32_bits() -> None:
-    # What Triton 3.6 makes of a ring of buffers: a negative number in the register, the rest in the offset.
-    code = POINTER + "v_add_u32_e32 v2, 0x64, v0\nv_subrev_u32_e32 v3, 0x200, v1\nds_write_b32 v3, v2 offset:1024\n"
-    code += "s_waitcnt lgkmcnt(0)\nds_read_b32 v4, v1 offset:512"
-    np.testing.assert_array_equal(memory(code + STORE.format("v4"))[:64], LANE + 100)
+def test_an_lds_address_wraps_at_32_bits() -> None:
+    code = POINTER + "v_add_u32_e32 v2, 0xffffff00, v1\nds_write_b32 v2, v0 offset:512\ns_waitcnt lgkmcnt(0)\n"
+    code += "ds_read_b32 v3, v1 offset:256\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v3, s[4:5]"
+    assert memory(code)[:64].tolist() == list(range(64))
 
 
 def test_lds_halves_and_signs() -> None:
