@@ -227,7 +227,7 @@ class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
     global_lines: int = 0
     """Lines of 64 bytes that they touched, counted anew for each instruction."""
     global_bytes: int = 0
-    """That their lanes asked for."""
+    """That their lanes asked for, those that several lanes of an instruction asked for counted once."""
     scratch_bytes: int = 0
 
     @property

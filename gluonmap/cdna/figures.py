@@ -42,7 +42,7 @@ class Summary:
     global_lines: int
     """Lines of 64 bytes that these touched, counted anew for each instruction."""
     global_bytes: int
-    """Bytes that their lanes asked for."""
+    """Bytes that their lanes asked for, those that several lanes of an instruction asked for counted once."""
     scratch_bytes: int
     """Bytes that lanes spilled and filled."""
 
@@ -70,7 +70,8 @@ class Figures:
         _, unique = _unique(ends, np.concatenate([active, active], axis=1))
         self.totals["global_accesses"] += int(active.any(axis=1).sum())
         self.totals["global_lines"] += int(unique.sum())
-        self.totals["global_bytes"] += int(active.sum()) * access.size
+        _, once = _unique(offsets, active)
+        self.totals["global_bytes"] += int(once.sum()) * access.size
 
     def lds_access(self, access: Access, local: Array, active: Array) -> None:
         """Byte places (n, 64) in the LDS of a work-group."""
