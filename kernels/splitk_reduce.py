@@ -6,13 +6,16 @@ Tensors:
     x_ptr: (NUM_KSPLIT, M, N) fp32 (or bf16, fp16), element strides (stride_xk, stride_xm, 1)
     y_ptr: (M, N) bf16 (or fp16, fp32), element strides (stride_ym, 1)
 
-The shares are added in order, in fp32: every run gives the same bits, which atomic additions would not. All loads of a
-tile stand before the first addition, so they are under way together.
+The shares are added in order, in fp32: every run gives the same bits, which atomic additions would not. The loop over
+the shares is unrolled, so that the loads of all shares are under way together.
 
 Assumptions: none on M and N, loads and stores are masked; strides that are multiples of 16 keep the accesses whole.
 BLOCK_M and BLOCK_N are powers of two.
 
-Numbers: TO BE MEASURED
+Numbers: executed on a CPU by gluonmap.cdna (Triton 3.6.0 and 3.9.0) for gfx942 and gfx950: 30 configurations each,
+drawn over the space, ragged sizes, 1 to 16 shares; bit for bit the sum in fp32 in this order, rounded once; clean under
+the sanitizer, the same bits in a random order of waves. Not run on an MI300X or MI355X, not yet checked on gfx1250,
+sm_90 and sm_100.
 """
 
 import triton

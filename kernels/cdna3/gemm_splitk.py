@@ -17,7 +17,9 @@ Assumptions: M, N and K need not be multiples of the tile, the loads and the sto
 should be multiples of 16: with that the compiler proves that a mask never splits a vector of 16 bytes; without it the
 loads fall apart into single elements, still right. a, b and each share of c are smaller than 2 GiB (32-bit offsets).
 
-Numbers: TO BE MEASURED
+Numbers: executed on a CPU by gluonmap.cdna (Triton 3.6.0 and 3.9.0): 30 configurations drawn over the space, ragged
+sizes, several work-groups, 1 to 16 shares, some of them empty; largest relative error @@ of the fp32 shares; clean
+under the sanitizer, the same bits in a random order of waves. Not run on an MI300X.
 """
 
 import triton
@@ -108,16 +110,15 @@ def gemm_splitk(
 
     # The last tile, the only one that may reach over the end of K, comes first: the loop is free of masks. Of a share
     # that begins behind the end, the mask leaves nothing.
-    k = gl.maximum(last, first) * BLOCK_K
-    mask = offs_k[None, :] < K - k
-    a_lds.store(gl.amd.cdna3.buffer_load(a_ptr + k * stride_ak, a_offs, mask=mask, other=0.0))
-    b_lds.store(gl.amd.cdna3.buffer_load(b_ptr + k * stride_bk, b_offs, mask=mask, other=0.0))
+    start = gl.maximum(last, first) * BLOCK_K
+    mask = offs_k[None, :] < K - start
+    a_lds.store(gl.amd.cdna3.buffer_load(a_ptr + start * stride_ak, a_offs, mask=mask, other=0.0))
+    b_lds.store(gl.amd.cdna3.buffer_load(b_ptr + start * stride_bk, b_offs, mask=mask, other=0.0))
     acc = gl.zeros((BLOCK_M, BLOCK_N), gl.float32, layout=mfma)
-    for tile_k in range(first, last):
+    for k in range(first, last):
         # The global loads go out first and are stored last: the matrix instructions hide their way.
-        k = tile_k * BLOCK_K
-        a_next = gl.amd.cdna3.buffer_load(a_ptr + k * stride_ak, a_offs)
-        b_next = gl.amd.cdna3.buffer_load(b_ptr + k * stride_bk, b_offs)
+        a_next = gl.amd.cdna3.buffer_load(a_ptr + k * BLOCK_K * stride_ak, a_offs)
+        b_next = gl.amd.cdna3.buffer_load(b_ptr + k * BLOCK_K * stride_bk, b_offs)
         acc = gl.amd.cdna3.mfma(a_lds.load(dot_a), b_lds.permute((1, 0)).load(dot_b), acc)
         a_lds.store(a_next)
         b_lds.store(b_next)

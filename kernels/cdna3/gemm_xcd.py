@@ -20,7 +20,9 @@ Assumptions: M, N and K need not be multiples of the tile, the loads and the sto
 should be multiples of 16: with that the compiler proves that a mask never splits a vector of 16 bytes; without it the
 loads fall apart into single elements, still right. Each tensor is smaller than 2 GiB (32-bit offsets).
 
-Numbers: TO BE MEASURED
+Numbers: executed on a CPU by gluonmap.cdna (Triton 3.6.0 and 3.9.0): 30 configurations drawn over the space, ragged
+sizes, several work-groups, 1 to 8 dies, all modifiers that both take; largest relative error @@, which is the rounding
+to bf16; clean under the sanitizer, the same bits in a random order of waves. Not run on an MI300X.
 """
 
 import triton
@@ -126,16 +128,15 @@ def gemm_xcd(
     b_lds = gl.allocate_shared_memory(b_ptr.dtype.element_ty, [BLOCK_N, BLOCK_K], lds)
 
     # The last tile, the only one that may reach over the end of K, comes first: the loop is free of masks.
-    k = last * BLOCK_K
-    mask = offs_k[None, :] < K - k
-    a_lds.store(gl.amd.cdna3.buffer_load(a_ptr + k * stride_ak, a_offs, mask=mask, other=0.0, cache=CACHE_A))
-    b_lds.store(gl.amd.cdna3.buffer_load(b_ptr + k * stride_bk, b_offs, mask=mask, other=0.0, cache=CACHE_B))
+    start = last * BLOCK_K
+    mask = offs_k[None, :] < K - start
+    a_lds.store(gl.amd.cdna3.buffer_load(a_ptr + start * stride_ak, a_offs, mask=mask, other=0.0, cache=CACHE_A))
+    b_lds.store(gl.amd.cdna3.buffer_load(b_ptr + start * stride_bk, b_offs, mask=mask, other=0.0, cache=CACHE_B))
     acc = gl.zeros((BLOCK_M, BLOCK_N), gl.float32, layout=mfma)
-    for tile_k in range(last):
+    for k in range(last):
         # The global loads go out first and are stored last: the matrix instructions hide their way.
-        k = tile_k * BLOCK_K
-        a_next = gl.amd.cdna3.buffer_load(a_ptr + k * stride_ak, a_offs, cache=CACHE_A)
-        b_next = gl.amd.cdna3.buffer_load(b_ptr + k * stride_bk, b_offs, cache=CACHE_B)
+        a_next = gl.amd.cdna3.buffer_load(a_ptr + k * BLOCK_K * stride_ak, a_offs, cache=CACHE_A)
+        b_next = gl.amd.cdna3.buffer_load(b_ptr + k * BLOCK_K * stride_bk, b_offs, cache=CACHE_B)
         acc = gl.amd.cdna3.mfma(a_lds.load(dot_a), b_lds.permute((1, 0)).load(dot_b), acc)
         a_lds.store(a_next)
         b_lds.store(b_next)

@@ -68,16 +68,15 @@ def check_splitk(
     ("config", "K", "result"),
     [
         ({}, 208, "fp32"),  # 4 tiles of K in shares of 2, 2 and none
-        ({"BLOCK_M": 16, "BLOCK_K": 128, "NUM_KSPLIT": 8, "num_warps": 2, "waves_per_eu": 2}, 400, "fp32"),
-        ({"BLOCK_M": 64, "BLOCK_N": 32, "NUM_KSPLIT": 1, "num_warps": 1}, 192, "bf16"),
+        ({"BLOCK_M": 16, "BLOCK_K": 128, "NUM_KSPLIT": 5, "num_warps": 2, "waves_per_eu": 2}, 400, "bf16"),
     ],
 )
 def test_split_k_gemm(folder: str, target: str, config: dict[str, int], K: int, result: str) -> None:
-    check_splitk(folder, target, SPLITK | config, 40, 136, K, result)
+    check_splitk(folder, target, SPLITK | config, 40, 72, K, result)
 
 
 def test_the_loads_fall_apart_where_k_is_odd() -> None:
-    check_splitk("cdna3", "gfx942", SPLITK, 33, 65, 131)
+    check_splitk("cdna3", "gfx942", SPLITK, 33, 65, 67)
 
 
 def reduced(target: str, config: dict[str, Any], x: np.ndarray, M: int, N: int, x_type: str, y_type: str) -> np.ndarray:
@@ -110,8 +109,7 @@ def check_reduce(target: str, config: dict[str, Any], M: int, N: int, x_type: st
     ("config", "N", "x_type", "y_type"),
     [
         ({}, 777, "fp32", "bf16"),
-        ({"NUM_KSPLIT": 3, "BLOCK_M": 2, "VEC": 8, "num_warps": 2}, 1040, "bf16", "bf16"),
-        ({"NUM_KSPLIT": 16, "BLOCK_M": 8, "BLOCK_N": 256}, 272, "fp32", "fp16"),
+        ({"NUM_KSPLIT": 3, "BLOCK_M": 2, "VEC": 8, "num_warps": 2}, 1040, "bf16", "fp16"),
     ],
 )
 def test_the_reduce_adds_in_order(target: str, config: dict[str, int], N: int, x_type: str, y_type: str) -> None:
@@ -154,8 +152,7 @@ def check_xcd(folder: str, target: str, config: dict[str, Any], M: int, N: int, 
     ("config", "N", "K"),
     [
         ({}, 168, 208),  # 3 x 6 tiles: 18 programs on 8 dies
-        ({"NUM_XCDS": 4, "CACHE_A": ".cv", "CACHE_B": ".cg", "CACHE_C": ".wt"}, 72, 64),
-        ({"BLOCK_N": 64, "BLOCK_K": 32, "NUM_XCDS": 1, "GROUP_M": 8, "CACHE_C": ".cs", "num_warps": 2}, 136, 96),
+        ({"NUM_XCDS": 1, "GROUP_M": 8, "CACHE_A": ".cv", "CACHE_B": ".cg", "CACHE_C": ".wt", "num_warps": 2}, 72, 64),
     ],
 )
 def test_gemm_that_remaps_dies(folder: str, target: str, config: dict[str, Any], N: int, K: int) -> None:
