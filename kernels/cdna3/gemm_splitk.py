@@ -13,9 +13,10 @@ Tensors:
 
 Shares are whole tiles of BLOCK_K, all equal but the last; a share behind the end of K is written as zeros.
 
-Assumptions: M, N and K need not be multiples of the tile, the loads and the store are masked. K and the row strides
-should be multiples of 16: with that the compiler proves that a mask never splits a vector of 16 bytes; without it the
-loads fall apart into single elements, still right. a, b and each share of c are smaller than 2 GiB (32-bit offsets).
+Assumptions: M, N and K need not be multiples of the tile: rows behind the last are read as the last one, the end of K
+and the store are masked. K and the row strides should be multiples of 16: with that the compiler proves that a mask
+never splits a vector of 16 bytes; without it the loads fall apart into single elements, still right. a, b and each
+share of c are smaller than 2 GiB (32-bit offsets).
 
 Numbers: executed on a CPU by gluonmap.cdna (Triton 3.6.0 and 3.9.0): 30 configurations drawn over the space, ragged
 sizes, several work-groups, 1 to 16 shares, some of them empty; largest relative error @@ of the fp32 shares; clean

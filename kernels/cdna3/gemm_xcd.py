@@ -16,9 +16,10 @@ Cache modifiers (CACHE_A and CACHE_B of the loads, CACHE_C of the store), seen i
 load .cg sets the bits sc0 and nt, .cv sc0 and sc1, and None, "" and .ca none; .cs does as .cg, and only 3.9.0 takes it.
 On the store .cs sets sc0 and nt, .wt sc0 and sc1, and None, "", .wb and .cg none. Others do not compile.
 
-Assumptions: M, N and K need not be multiples of the tile, the loads and the store are masked. K and the row strides
-should be multiples of 16: with that the compiler proves that a mask never splits a vector of 16 bytes; without it the
-loads fall apart into single elements, still right. Each tensor is smaller than 2 GiB (32-bit offsets).
+Assumptions: M, N and K need not be multiples of the tile: rows behind the last are read as the last one, the end of K
+and the store are masked. K and the row strides should be multiples of 16: with that the compiler proves that a mask
+never splits a vector of 16 bytes; without it the loads fall apart into single elements, still right. Each tensor is
+smaller than 2 GiB (32-bit offsets).
 
 Numbers: executed on a CPU by gluonmap.cdna (Triton 3.6.0 and 3.9.0): 30 configurations drawn over the space, ragged
 sizes, several work-groups, 1 to 8 dies, all modifiers that both take; largest relative error @@, which is the rounding

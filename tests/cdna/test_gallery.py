@@ -159,6 +159,16 @@ def test_gemm_that_remaps_dies(folder: str, target: str, config: dict[str, Any],
     check_xcd(folder, target, XCD | config, 150, N, K)
 
 
+@BOTH
+def test_accesses_to_lds_take_no_more_passes_than_they_must(folder: str, target: str) -> None:
+    a, b, numbers = gemm_operands(150, 168, 208)
+    code = compiled(bundled(f"{folder}/gemm_xcd").gemm_xcd, target, {**XCD_POINTERS, **numbers}, XCD)
+    c = unwritten((150, 168), "bf16")
+    figures = cdna.run(code, (1,), {"a_ptr": a, "b_ptr": b, "c_ptr": c, **numbers}, figures=True).figures
+    assert figures is not None
+    assert figures.lds_cycles == figures.lds_ideal_cycles > 0
+
+
 @pytest.mark.parametrize("folder", ["cdna3", "cdna4"])
 @pytest.mark.parametrize("dies", [1, 4, 6, 8])
 def test_each_die_gets_one_range_of_tiles_for_any_number_of_them(folder: str, dies: int) -> None:
