@@ -1,0 +1,196 @@
+"""Split-K bf16 GEMM for gfx950 in Gluon: NUM_KSPLIT programs share the K of one tile, each writes its partial sums.
+
+    c[s] = a[:, share s of K] @ b[:, share s of K].T
+
+A product of few rows has few tiles, and most of the chip would stand idle; with K split it has NUM_KSPLIT times as many
+programs. kernels/splitk_reduce.py adds the shares. Asynchronous copies fill one of two LDS buffers while the other one
+is read.
+
+Tensors:
+    a_ptr: (M, K) bf16, element strides (stride_am, stride_ak), K contiguous (stride_ak == 1)
+    b_ptr: (N, K) bf16, a weight as stored, element strides (stride_bn, stride_bk), K contiguous (stride_bk == 1)
+    c_ptr: (NUM_KSPLIT, M, N) fp32 (or bf16: the sums are rounded as they are stored), element strides (stride_ck,
+           stride_cm, stride_cn), N contiguous (stride_cn == 1)
+
+Shares are whole tiles of BLOCK_K, all equal but the last; a share behind the end of K is written as zeros.
+
+Assumptions: K and the row strides of a and b are multiples of 16, and the compiler must see it (a copy to LDS moves 16
+bytes a lane or does not compile); K >= BLOCK_K. M, N and K need not be multiples of the tile. a, b and each share of c
+are smaller than 2 GiB (32-bit offsets).
+
+Numbers: executed on a CPU by gluonmap.cdna (Triton 3.6.0 and 3.9.0): 30 configurations drawn over the space, ragged
+sizes, several work-groups, 1 to 16 shares, some of them empty; largest relative error 9.5e-8 of the fp32 shares; clean
+under the sanitizer, the same bits in a random order of waves. Not run on an MI355X.
+"""
+
+import triton
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+
+@gluon.constexpr_function
+def load_layout(block_k, num_warps):
+    """Return a layout for (rows, BLOCK_K) tiles: 16 bytes a lane, so that one wave fills 1 KiB of LDS without a gap."""
+    lanes_k = min(64, max(1, block_k // 8))
+    return gl.BlockedLayout([1, 8], [64 // lanes_k, lanes_k], [num_warps, 1], [1, 0])
+
+
+@gluon.constexpr_function
+def lds_layout(block_k):
+    """Return the swizzle that spreads equal columns of neighbouring rows over the banks.
+
+    The copy writes a wave's 1 KiB in one piece, so the swizzle may only move 16-byte units inside that piece.
+    """
+    per_phase = max(1, 128 // block_k)  # rows that fit into the 256 bytes of one pass over the 64 banks
+    max_phase = max(1, min(16 // per_phase, block_k // 8))
+    return gl.SwizzledSharedLayout(8, per_phase, max_phase, [1, 0])
+
+
+@gluon.constexpr_function
+def mfma_layout(block_m, block_n, num_warps):
+    """Return the accumulator's layout: 16x16 instructions; waves split the longer side of their share first."""
+    waves_m, waves_n = 1, 1
+    while waves_m * waves_n < num_warps:
+        if block_m // waves_m >= block_n // waves_n:
+            waves_m *= 2
+        else:
+            waves_n *= 2
+    # The transposed result keeps 4 neighbouring columns in one lane, so partial sums are written 16 bytes at a time.
+    return gl.amd.AMDMFMALayout(version=4, instr_shape=[16, 16, 32], transposed=True, warps_per_cta=[waves_m, waves_n])
+
+
+@gluon.jit
+def copy_tile(slot, ptr, offsets, k, K, stride_k, BLOCK_K: gl.constexpr):
+    # No mask, which would turn each copy into branches: a tile that would reach over the end of K starts earlier
+    # instead. The columns that were there before are zeroed when the tile is read.
+    start = gl.minimum(k * BLOCK_K, K - BLOCK_K)
+    gl.amd.cdna4.async_copy.buffer_load_to_shared(slot, ptr + start * stride_k, offsets)
+
+
+@gluon.jit
+def gemm_splitk(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_ak,
+    stride_bn,
+    stride_bk,
+    stride_ck,
+    stride_cm,
+    stride_cn,
+    BLOCK_M: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    BLOCK_K: gl.constexpr,
+    NUM_KSPLIT: gl.constexpr,
+    num_warps: gl.constexpr,
+):
+    # A matrix instruction spreads K over 4 groups of lanes, 8 values each. A shorter tile compiles without a word and
+    # gives wrong numbers (gfx942, 3.6.0 and 3.9.0, seen by executing the assembly on a CPU).
+    gl.static_assert(BLOCK_K >= 32, "BLOCK_K is shorter than one read of a matrix operand")
+    # Waves without a piece of a tile would skip the copy, and the wait, which counts copies, would let them through too
+    # early (3.6.0).
+    gl.static_assert(min(BLOCK_M, BLOCK_N) * BLOCK_K >= 512 * num_warps, "a wave has no piece of a tile to copy")
+    load: gl.constexpr = load_layout(BLOCK_K, num_warps)
+    lds: gl.constexpr = lds_layout(BLOCK_K)
+    mfma: gl.constexpr = mfma_layout(BLOCK_M, BLOCK_N, num_warps)
+    # 8 values along K per lane are one 16-byte read from LDS, and what one instruction takes.
+    dot_a: gl.constexpr = gl.DotOperandLayout(0, mfma, 8)
+    dot_b: gl.constexpr = gl.DotOperandLayout(1, mfma, 8)
+
+    # The shares of one tile are neighbours. Tiles go down a column first: with few rows, b is what is worth sharing.
+    split = gl.program_id(0) % NUM_KSPLIT
+    tile = gl.program_id(0) // NUM_KSPLIT
+    tiles_m = gl.cdiv(M, BLOCK_M)
+    row = (tile % tiles_m) * BLOCK_M
+    col = (tile // tiles_m) * BLOCK_N
+    # In tiles of K.
+    tiles_k = gl.cdiv(K, BLOCK_K)
+    share = gl.cdiv(tiles_k, NUM_KSPLIT)
+    first = split * share
+    last = min(first + share, tiles_k) - 1
+
+    # Rows behind the last are read as the last one: what they give is never stored.
+    offs_m = gl.minimum(row + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, load)), M - 1)
+    offs_n = gl.minimum(col + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(1, load)), N - 1)
+    offs_k = gl.arange(0, BLOCK_K, layout=gl.SliceLayout(0, load))
+    # k moves the scalar base and not the offsets: these stay in registers for the whole loop.
+    a_offs = offs_m[:, None] * stride_am + offs_k[None, :] * stride_ak
+    b_offs = offs_n[:, None] * stride_bn + offs_k[None, :] * stride_bk
+    a_ring = gl.allocate_shared_memory(a_ptr.dtype.element_ty, [2, BLOCK_M, BLOCK_K], lds)
+    b_ring = gl.allocate_shared_memory(b_ptr.dtype.element_ty, [2, BLOCK_N, BLOCK_K], lds)
+
+    copy_tile(a_ring.index(0), a_ptr, a_offs, first, K, stride_ak, BLOCK_K)
+    copy_tile(b_ring.index(0), b_ptr, b_offs, first, K, stride_bk, BLOCK_K)
+    gl.amd.cdna4.async_copy.commit_group()
+    acc = gl.zeros((BLOCK_M, BLOCK_N), gl.float32, layout=mfma)
+    for k in range(first, last):
+        # The wait is also the meeting point of all waves: behind it everybody has read tile k - 1, and its buffer may
+        # be filled.
+        gl.amd.cdna4.async_copy.wait_group(0)
+        slot = (k - first) % 2
+        copy_tile(a_ring.index(1 - slot), a_ptr, a_offs, k + 1, K, stride_ak, BLOCK_K)
+        copy_tile(b_ring.index(1 - slot), b_ptr, b_offs, k + 1, K, stride_bk, BLOCK_K)
+        gl.amd.cdna4.async_copy.commit_group()
+        # Relaxed: the wait above covers this tile, and a plain load would wait for the copies just issued as well.
+        a = gl.amd.cdna4.async_copy.load_shared_relaxed(a_ring.index(slot), dot_a)
+        b = gl.amd.cdna4.async_copy.load_shared_relaxed(b_ring.index(slot).permute((1, 0)), dot_b)
+        acc = gl.amd.cdna4.mfma(a, b, acc)
+
+    # The last tile may begin with columns of the one before. Of a share behind the end of K, all columns are such.
+    gl.amd.cdna4.async_copy.wait_group(0)
+    k = gl.maximum(last, first)
+    seen = k * BLOCK_K - gl.minimum(k * BLOCK_K, K - BLOCK_K)
+    a = a_ring.index((k - first) % 2).load(dot_a)
+    b = b_ring.index((k - first) % 2).permute((1, 0)).load(dot_b)
+    a_k = gl.arange(0, BLOCK_K, layout=gl.SliceLayout(0, dot_a))
+    b_k = gl.arange(0, BLOCK_K, layout=gl.SliceLayout(1, dot_b))
+    a = gl.where(a_k[None, :] >= seen, a, gl.zeros_like(a))
+    b = gl.where(b_k[:, None] >= seen, b, gl.zeros_like(b))
+    acc = gl.amd.cdna4.mfma(a, b, acc)
+
+    out_m = row + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, mfma))
+    out_n = col + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, mfma))
+    offsets = out_m[:, None] * stride_cm + out_n[None, :] * stride_cn
+    mask = (out_m[:, None] < M) & (out_n[None, :] < N)
+    # 64-bit: all shares together may be larger than one tensor.
+    c_share = c_ptr + split.to(gl.int64) * stride_ck
+    gl.amd.cdna4.buffer_store(acc.to(c_ptr.dtype.element_ty), c_share, offsets, mask=mask)
+
+
+def matmul(a, b, *, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128, NUM_KSPLIT=8, num_warps=4, waves_per_eu=0):
+    """Return a @ b.T, (M, N) bf16, for a: (M, K) bf16 and b: (N, K) bf16 on gfx950."""
+    import torch
+
+    (M, K), (N, K_b) = a.shape, b.shape
+    if K != K_b:
+        raise ValueError(f"a has {K} columns and b has {K_b}: both are stored with K last")
+    if K % 16 or K < BLOCK_K:
+        raise ValueError(f"K is {K}: a multiple of 16 and at least BLOCK_K = {BLOCK_K} is needed")
+    dtype = torch.bfloat16 if NUM_KSPLIT == 1 else torch.float32
+    partial = torch.empty((NUM_KSPLIT, M, N), device=a.device, dtype=dtype)
+    gemm_splitk[(NUM_KSPLIT * triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N), 1, 1)](
+        a,
+        b,
+        partial,
+        M,
+        N,
+        K,
+        *a.stride(),
+        *b.stride(),
+        *partial.stride(),
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        BLOCK_K=BLOCK_K,
+        NUM_KSPLIT=NUM_KSPLIT,
+        num_warps=num_warps,
+        waves_per_eu=waves_per_eu,
+    )
+    if NUM_KSPLIT == 1:
+        return partial[0]
+    from kernels.splitk_reduce import add_splits  # found from the repository's root
+
+    return add_splits(partial)
