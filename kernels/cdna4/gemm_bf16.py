@@ -34,7 +34,7 @@ def lds_layout(block_k):
     The copy writes a wave's 1 KiB in one piece, so the swizzle may only move 16-byte units inside that piece.
     """
     row_bytes = 2 * block_k
-    per_phase = max(1, 128 // row_bytes)  # rows that fit into 128 bytes
+    per_phase = max(1, 256 // row_bytes)  # rows that fit into the 256 bytes of one pass over the 64 banks
     max_phase = max(1, min(16 // per_phase, block_k // 8))
     return gl.SwizzledSharedLayout(8, per_phase, max_phase, [1, 0])
 

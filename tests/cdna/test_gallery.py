@@ -159,10 +159,16 @@ def test_gemm_that_remaps_dies(folder: str, target: str, config: dict[str, Any],
     check_xcd(folder, target, XCD | config, 150, N, K)
 
 
+BF16 = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 1, "NUM_BUFFERS": 2, "NONKDIM": 16, "num_warps": 4}
+
+
 @BOTH
-def test_accesses_to_lds_take_no_more_passes_than_they_must(folder: str, target: str) -> None:
+@pytest.mark.parametrize("kernel", ["gemm_xcd", "gemm_bf16"])
+def test_accesses_to_lds_take_no_more_passes_than_they_must(folder: str, target: str, kernel: str) -> None:
     a, b, numbers = gemm_operands(150, 168, 208)
-    code = compiled(bundled(f"{folder}/gemm_xcd").gemm_xcd, target, {**XCD_POINTERS, **numbers}, XCD)
+    config = XCD if kernel == "gemm_xcd" else BF16 | ({"EVEN_K": False} if folder == "cdna4" else {})
+    function = getattr(bundled(f"{folder}/{kernel}"), kernel)
+    code = compiled(function, target, {**XCD_POINTERS, **numbers}, config)
     c = unwritten((150, 168), "bf16")
     figures = cdna.run(code, (1,), {"a_ptr": a, "b_ptr": b, "c_ptr": c, **numbers}, figures=True).figures
     assert figures is not None
