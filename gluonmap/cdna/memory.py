@@ -32,6 +32,8 @@ GAP = 4096
 LANE = np.arange(LANES)
 _NO_COPY = 0x7FFF_FFFF
 """M0 of a wave whose copy to LDS is to be dropped (Triton 3.9): its LDS address lies outside."""
+_OTHER_BUFFERS = u32(0xC0800000)
+"""Bits of a descriptor's last word: a type that is no buffer, and one whose address takes the lane's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,8 @@ class GlobalAccess:
         words = [w.SU[base.index + k] for k in range(3)]
         if (words[1] >> u32(31)).any():
             raise NotExecuted(f"{access.instruction.text}: a swizzled buffer")
+        if (w.SU[base.index + 3] & _OTHER_BUFFERS).any():
+            raise NotExecuted(f"{access.instruction.text}: no descriptor of a plain buffer")
         start = words[0].astype(u64) | ((words[1] & u32(0xFFFF)).astype(u64) << u64(32))
         scalar: Any = w.SU[offset.index].astype(i64) if offset.kind == "s" else i64(int(offset.value))
         voffset: Any = w.U[address.index].astype(i64) if "offen" in access.instruction.modifiers else i64(0)

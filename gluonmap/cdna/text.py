@@ -31,6 +31,8 @@ class Line:
     line: int
     called_from: tuple[str, ...] = ()
     """Where the function that holds it was inlined, innermost first: "kernel.py:134"."""
+    path: str = ""
+    """The file's path."""
 
     def __str__(self) -> str:
         return " called from ".join((f"{self.file}:{self.line}", *self.called_from))
@@ -89,6 +91,7 @@ class Code:
     threads: int
     """Work-items of one work-group."""
     files: dict[int, str] = field(default_factory=dict)
+    """Paths of source files by their number in the text."""
 
     @property
     def waves(self) -> int:
@@ -133,9 +136,10 @@ def read(text: str) -> Code:
                 number, where = (int(p) for p in rest.split()[:2])
                 # Line 0 means code of no line of its own: the last line named is nearer than none.
                 if where:
-                    line = Line(files.get(number, "?"), where, tuple(_CALLER.findall(raw)))
-            elif word == ".file" and (match := re.match(r'(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"', rest)):
-                files[int(match[1])] = match[2]
+                    path = files.get(number, "?")
+                    line = Line(path.rpartition("/")[2], where, tuple(_CALLER.findall(raw)), path)
+            elif word == ".file" and (match := re.match(r'(\d+)\s+(?:"([^"]*)"\s+)?"([^"]*)"', rest)):
+                files[int(match[1])] = f"{match[2].rstrip('/')}/{match[3]}" if match[2] else match[3]
             elif word == ".section":
                 in_text = rest.startswith(".text")
             elif word == ".text":

@@ -80,6 +80,13 @@ def test_half_an_access_at_the_end_of_a_buffer_is_not_executed() -> None:
         memory(code)
 
 
+@pytest.mark.parametrize("word", ["0x40027000", "0x827000"])
+def test_a_descriptor_of_anything_but_a_plain_buffer_is_not_executed(word: str) -> None:
+    code = BUFFER + f"s_mov_b32 s7, {word}\nbuffer_store_dword v0, v1, s[4:7], 0 offen"
+    with pytest.raises(cdna.NotExecuted, match="no descriptor of a plain buffer"):
+        memory(code)
+
+
 def test_a_scalar_offset_moves_a_buffer_access() -> None:
     code = BUFFER + "s_mov_b32 s8, 16\nbuffer_store_dword v0, v1, s[4:7], s8 offen offset:4"
     assert memory(code)[4:8].tolist() == [0, 0, 1, 2]
