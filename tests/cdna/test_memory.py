@@ -118,6 +118,20 @@ def test_atomics(operation: str, before: int, value: int, after: int) -> None:
     assert memory(returned, content)[:2].tolist() == [after, before]
 
 
+@pytest.mark.parametrize(
+    ("operation", "before", "value", "after"),
+    [
+        ("add_x2", 0xFFFFFFFF, 1, 1 << 32),
+        ("add_f64", 0x3FF0000000000000, 0x4000000000000000, 0x4008000000000000),
+    ],
+)
+def test_atomics_of_64_bits(operation: str, before: int, value: int, after: int) -> None:
+    code = POINTER + f"v_mov_b32_e32 v2, {value & 0xFFFFFFFF:#x}\nv_mov_b32_e32 v3, {value >> 32:#x}\n"
+    code += f"v_mov_b32_e32 v1, 0\ns_mov_b64 exec, 1\nglobal_atomic_{operation} v1, v[2:3], s[4:5]"
+    content = np.full(128, before, np.uint64).view(np.uint32)
+    assert int(memory(code, content)[:2].copy().view(np.uint64)[0]) == after
+
+
 def test_compare_and_swap() -> None:
     code = POINTER + "v_mov_b32_e32 v2, 9\nv_mov_b32_e32 v3, 5\nv_mov_b32_e32 v1, 0\ns_mov_b64 exec, 1\n"
     code += "global_atomic_cmpswap v1, v[2:3], s[4:5]"
@@ -154,7 +168,34 @@ def test_lds_halves_and_signs() -> None:
         assert memory(code.format(write=write, read=read) + STORE.format("v3"))[0] == expected
 
 
-def test_lds_atomics() -> None:
+@pytest.mark.parametrize(
+    ("operation", "before", "value", "after"),
+    [
+        ("add_u32", 5, 0xFFFFFFFE, 3),
+        ("sub_u32", 5, 7, 0xFFFFFFFE),
+        ("min_u32", 5, 0xFFFFFFFE, 5),
+        ("max_u32", 5, 0xFFFFFFFE, 0xFFFFFFFE),
+        ("min_i32", 5, 0xFFFFFFFE, 0xFFFFFFFE),
+        ("max_i32", 5, 0xFFFFFFFE, 5),
+        ("and_b32", 12, 10, 8),
+        ("or_b32", 12, 10, 14),
+        ("xor_b32", 12, 10, 6),
+        ("add_f32", 0x3F800000, 0x40000000, 0x40400000),
+    ],
+)
+def test_lds_atomics(operation: str, before: int, value: int, after: int) -> None:
+    code = (
+        POINTER
+        + f"v_mov_b32_e32 v2, 0\nv_mov_b32_e32 v5, {before:#x}\nds_write_b32 v2, v5\nv_mov_b32_e32 v3, {value:#x}\n"
+    )
+    code += "s_mov_b64 exec, 1\nds_{} v2, v3\nds_read_b32 v4, v2"
+    assert memory(code.format(operation) + STORE.format("v4"))[0] == after
+    returned = code.replace("ds_{} v2", "ds_{} v4, v2").replace("\nds_read_b32 v4, v2", "")
+    name, kind = operation.rsplit("_", 1)
+    assert memory(returned.format(f"{name}_rtn_{kind}") + STORE.format("v4"))[0] == before
+
+
+def test_all_lanes_count_in_an_lds_atomic() -> None:
     code = (
         POINTER + "v_mov_b32_e32 v2, 0\nds_write_b32 v2, v2\nv_mov_b32_e32 v3, 2\nds_add_u32 v2, v3\nds_read_b32 v4, v2"
     )
