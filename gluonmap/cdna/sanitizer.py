@@ -95,6 +95,9 @@ class Sanitizer:
             if late:
                 self._missing(track, instruction, min(late))
             track.issue(operation, self._landed)
+            if access is not None and access.space == "flat":
+                # Counted by both, and among those of LDS in no order.
+                track.issue(Operation(instruction.pc, "lgkmcnt", what, ordered=False), self._landed)
 
     def wait(self, w: Waves, pc: int, vmcnt: int | None, lgkmcnt: int | None) -> None:
         """s_waitcnt."""

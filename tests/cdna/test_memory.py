@@ -154,6 +154,41 @@ def test_lds_pairs_with_their_strides() -> None:
     np.testing.assert_array_equal(memory(code + STORE.format("v5"))[:64], LANE + 100)
 
 
+@pytest.mark.parametrize(
+    ("opcode", "expected"),
+    [
+        ("{}_short_d16", 0xBEEF8384),
+        ("{}_short_d16_hi", 0x8384BEEF),
+        ("{}_ubyte_d16", 0xBEEF0084),
+        ("{}_ubyte_d16_hi", 0x0084BEEF),
+        ("{}_sbyte_d16", 0xBEEFFF84),
+        ("{}_sbyte_d16_hi", 0xFF84BEEF),
+    ],
+)
+def test_loads_to_half_a_register_leave_the_other(opcode: str, expected: int) -> None:
+    content = np.full(256, 0x11228384, np.uint32)
+    lds = opcode.replace("short", "u16").replace("ubyte", "u8").replace("sbyte", "i8")
+    loads = [
+        opcode.format("global_load") + " v3, v1, s[4:5]",
+        opcode.format("flat_load") + " v3, v[4:5]",
+        opcode.format("buffer_load") + " v3, v1, s[4:7], 0 offen",
+        "global_load_dword v6, v1, s[4:5]\ns_waitcnt vmcnt(0)\nds_write_b32 v1, v6\ns_waitcnt lgkmcnt(0)\n"
+        + lds.format("ds_read")
+        + " v3, v1",
+    ]
+    for load in loads:
+        code = BUFFER + "v_mov_b32_e32 v3, 0xbeefbeef\nv_mov_b32_e32 v5, s5\nv_add_u32_e32 v4, s4, v1\n" + load
+        got = memory(code + "\ns_waitcnt vmcnt(0) lgkmcnt(0)\nglobal_store_dword v1, v3, s[4:5]", content)
+        assert hex(int(got[5])) == hex(expected), load
+
+
+def test_flat_accesses_reach_global_memory() -> None:
+    code = POINTER + "v_mov_b32_e32 v5, s5\nv_add_u32_e32 v4, s4, v1\nflat_store_dword v[4:5], v0 offset:8"
+    assert memory(code)[:5].tolist() == [0, 0, 0, 1, 2]
+    code = POINTER + "v_mov_b32_e32 v5, s5\nv_mov_b32_e32 v4, s4\nv_mov_b32_e32 v2, 1\nflat_atomic_add v[4:5], v2"
+    assert memory(code)[0] == 64
+
+
 def test_lds_halves_and_signs() -> None:
     code = (
         POINTER + "v_mov_b32_e32 v2, 0x11228384\nds_write_{write} v1, v2\ns_waitcnt lgkmcnt(0)\nds_read_{read} v3, v1"

@@ -588,8 +588,29 @@ def test_8_bit_floats_by_target() -> None:
     assert [waves.F[2][0, 0], waves.F[3][0, 0]] == [1.0, -2.0]
     waves = execute("v_cvt_scalef32_pk_bf16_fp8 v2, v0, 1.0", {0: 0xC038}, target="gfx950")
     assert int(waves.U[2][0, 0]) == 0xC0003F80
-    with pytest.raises(cdna.NotExecuted, match="a scale that is not 1"):
-        execute("v_cvt_scalef32_pk_fp8_f32 v1, v0, v0, 2.0", {0: 0}, target="gfx950")
+
+
+def test_8_bit_floats_and_fp4_with_scales() -> None:
+    # Packing divides by the scale, unpacking multiplies; of a scale only the exponent counts.
+    waves = execute("v_cvt_scalef32_pk_fp8_f32 v1, v0, v2, 2.0", {0: 0x40000000, 2: 0xC0800000}, target="gfx950")
+    assert int(waves.U[1][0, 0]) == 0xDEADC038
+    waves = execute("v_cvt_scalef32_pk_f32_fp8 v[2:3], v0, v1", {0: 0xC038, 1: 0x40400000}, target="gfx950")
+    assert [waves.F[2][0, 0], waves.F[3][0, 0]] == [2.0, -4.0]
+    for select, expected in (
+        ("0,0,0", [1.0, 1.5]),
+        ("1,0,0", [2.0, 3.0]),
+        ("0,1,0", [4.0, 6.0]),
+        ("1,1,0", [-0.5, -6.0]),
+    ):
+        text = f"v_cvt_scalef32_pk_f32_fp4 v[2:3], v0, 1.0 op_sel:[{select}]"
+        waves = execute(text, {0: 0xF9765432}, target="gfx950")
+        assert [waves.F[2][0, 0], waves.F[3][0, 0]] == expected
+    assert int(execute("v_cvt_scalef32_pk_bf16_fp4 v2, v0, 2.0", {0: 0x32}, target="gfx950").U[2][0, 0]) == 0x40404000
+    assert int(execute("v_cvt_scalef32_pk_f16_bf8 v2, v0, 0.5", {0: 0xC03C}, target="gfx950").U[2][0, 0]) == 0xBC003800
+    with pytest.raises(cdna.NotExecuted, match="has to be rounded"):
+        execute("v_cvt_scalef32_pk_f16_fp8 v2, v0, v1", {0: 0x38, 1: 0x50000000}, target="gfx950")
+    with pytest.raises(cdna.NotExecuted, match="infinite or no number"):
+        execute("v_cvt_scalef32_pk_f32_fp8 v[2:3], v0, v1", {0: 0x38, 1: 0x7F800000}, target="gfx950")
 
 
 def test_multiply_add_of_64_bits() -> None:
@@ -680,13 +701,13 @@ def test_lanes_pull_push_swap_and_read() -> None:
         "v_add_f32_foo v0, v1, v2",
         "v_mul_lo_u32 v0, v1, v2 clamp",
         "v_mov_b32_dpp v0, v1 row_share:3",
-        "v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], 0",
         "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0 cbsz:1",
         "v_add_f32_e32 v0, src_shared_base, v1",
         "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 1",
-        "flat_load_dword v0, v[2:3]",
-        "ds_read_u16_d16 v0, v1",
         "s_getpc_b64 s[0:1]",
+        "v_mfma_f64_4x4x4_4b_f64 v[0:1], v[8:9], v[10:11], 0",
+        "scratch_load_short_d16 v0, off, off",
+        "v_cvt_scalef32_pk_fp4_f32 v0, v1, v2, 1.0",
     ],
 )
 def test_what_is_not_known_is_not_executed_and_named(unknown: str) -> None:

@@ -123,6 +123,18 @@ def test_a_register_that_is_used_before_its_load_is_waited_for() -> None:
     assert "s4, of an outstanding scalar load" in found[0].detail
 
 
+def test_a_flat_load_counts_twice() -> None:
+    load = (
+        POINTER + "v_mov_b32_e32 v5, s5\nv_add_u32_e32 v4, s4, v1\nflat_load_dword v2, v[4:5]\n{}\nv_mov_b32_e32 v3, v2"
+    )
+    assert findings(load.format("s_waitcnt vmcnt(0) lgkmcnt(0)")) == []
+    assert kinds(findings(load.format("s_waitcnt lgkmcnt(0)"))) == [Kind.MISSING_WAIT]
+    # Behind it, counting the loads from LDS tells nothing.
+    lds = "ds_write_b32 v1, v0\nds_read_b32 v6, v1\ns_waitcnt lgkmcnt({})\nv_mov_b32_e32 v7, v6"
+    assert kinds(findings(load.format(lds.format(1) + "\ns_waitcnt vmcnt(0) lgkmcnt(0)"))) == [Kind.MISSING_WAIT]
+    assert findings(load.format(lds.format(0) + "\ns_waitcnt vmcnt(0)")) == []
+
+
 def test_scalar_loads_return_in_any_order() -> None:
     two = (
         "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_load_dwordx2 s[6:7], s[0:1], 0x0\ns_waitcnt lgkmcnt(1)\ns_mov_b32 s8, s4"
