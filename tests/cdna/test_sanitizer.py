@@ -276,6 +276,40 @@ def test_work_groups_that_write_the_same_bytes() -> None:
     assert findings(store.format(where=own), groups=2) == []
 
 
+@pytest.mark.parametrize(
+    ("release", "kinds_"), [("global_atomic_swap v9, v10, s[4:5] offset:256", []), ("", [Kind.GROUP_RACE])]
+)
+@pytest.mark.parametrize("order", [None, 1, 2])
+def test_a_lock_orders_what_work_groups_write(release: str, kinds_: list[Kind], order: int | None) -> None:
+    # The lock lies behind 64 words, which each work-group writes while it has it: with its own number.
+    take = "v_mov_b32_e32 v8, 0\nglobal_atomic_cmpswap v7, v8, v[4:5], s[4:5] offset:256 sc0"
+    code = (
+        POINTER
+        + f"""
+        v_mov_b32_e32 v4, 1
+        v_mov_b32_e32 v5, 0
+        v_mov_b32_e32 v9, 0
+        v_mov_b32_e32 v10, 0
+        v_mov_b32_e32 v11, s2
+        s_mov_b64 s[12:13], exec
+        s_mov_b64 exec, 1
+        .LBB0_1:
+        {take if release else "v_mov_b32_e32 v7, 0"}
+        s_waitcnt vmcnt(0)
+        v_readfirstlane_b32 s9, v7
+        s_cmp_lg_u32 s9, 0
+        s_cbranch_scc1 .LBB0_1
+        s_mov_b64 exec, s[12:13]
+        global_store_dword v1, v11, s[4:5]
+        s_waitcnt vmcnt(0)
+        s_mov_b64 exec, 1
+        {release or "global_atomic_add v9, v4, s[4:5] offset:256"}
+        """
+    )
+    words = np.zeros(128, np.uint32)
+    assert kinds(findings(code, words, groups=3, order=order)) == kinds_
+
+
 def test_atomics_of_several_work_groups_are_no_race() -> None:
     assert findings(POINTER + "global_atomic_add v1, v0, s[4:5]", groups=2) == []
 
