@@ -9,7 +9,7 @@ compiler fills with s_nop, rounding inside a matrix product, and the last bit of
 
 from gluonmap.cdna.errors import BadLaunch, BadProgram, NotExecuted, StepLimit
 from gluonmap.cdna.figures import Summary
-from gluonmap.cdna.findings import Finding, Kind
+from gluonmap.cdna.findings import Finding, Kind, Place, grouped
 from gluonmap.cdna.launch import TARGETS, Kernel, Result, Unwritten, prepare, run
 from gluonmap.cdna.values import decode, encode
 
@@ -21,12 +21,14 @@ __all__ = [
     "Kernel",
     "Kind",
     "NotExecuted",
+    "Place",
     "Result",
     "StepLimit",
     "Summary",
     "Unwritten",
     "decode",
     "encode",
+    "grouped",
     "prepare",
     "run",
 ]

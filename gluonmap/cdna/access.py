@@ -22,10 +22,10 @@ _SIZES = {
     "short": 2,
 }
 _VECTOR_MEMORY = re.compile(
-    r"(global|buffer|scratch)_(load|store)_(lds_)?(dwordx[234]|dword|[us]?byte|[us]?short)(_d16_hi)?$"
+    r"(global|buffer|scratch|flat)_(load|store)_(lds_)?(dwordx[234]|dword|[us]?byte|[us]?short)(_d16_hi|_d16)?$"
 )
-_ATOMIC = re.compile(r"(global|buffer)_atomic_(\w+)$")
-_DS = re.compile(r"ds_(read|write)(2st64|2)?_(b32|b64|b96|b128|[ui]8|[ui]16|b8|b16)(_d16_hi)?$")
+_ATOMIC = re.compile(r"(global|buffer|flat)_atomic_(\w+)$")
+_DS = re.compile(r"ds_(read|write)(2st64|2)?_(b32|b64|b96|b128|[ui]8|[ui]16|b8|b16)(_d16_hi|_d16)?$")
 _DS_TRANSPOSE = re.compile(r"ds_read_b64_tr_b(8|16)$")
 _SCALAR_LOAD = re.compile(r"s_load_dword(?:x(\d+))?$")
 _DS_ATOMIC = re.compile(r"ds_(add|sub|min|max|and|or|xor)(_rtn)?_(u32|i32|b32|f32|u64)$")
@@ -57,7 +57,7 @@ class Access:
 
     instruction: Instruction
     space: str
-    """global, buffer, scratch, lds, or scalar."""
+    """global, buffer, flat (whose addresses are those of global memory here), scratch, lds, or scalar."""
     action: str
     """load, store, atomic, or transpose."""
     size: int
@@ -68,6 +68,8 @@ class Access:
     signed: bool = False
     high: bool = False
     """The data is the upper half of its register."""
+    keeps: bool = False
+    """A load to one half of its register, which leaves the other."""
     to_lds: bool = False
     returns: bool = False
     """An atomic that gives the old value."""
@@ -132,17 +134,19 @@ def decode(instruction: Instruction) -> Access | None:
 
 
 def _vector_memory(instruction: Instruction, match: re.Match[str]) -> Access:
-    space, action, lds, width, high = match.groups()
+    space, action, lds, width, part = match.groups()
     operands = instruction.operands
     to_lds = bool(lds) or "lds" in instruction.modifiers
-    if action == "load" and high:
-        raise NotExecuted(instruction.text)
-    if "idxen" in instruction.modifiers:
+    keeps = action == "load" and bool(part)
+    if "idxen" in instruction.modifiers or (keeps and (to_lds or space == "scratch")):
         raise NotExecuted(instruction.text)
     data: tuple[int, ...] = ()
-    base: Operand | None
+    base: Operand | None = None
     offset: Operand | None = None
-    if space == "buffer":
+    if space == "flat":
+        register, address = operands if action == "load" else operands[::-1]
+        data = (register.index,)
+    elif space == "buffer":
         if to_lds:
             address, base, offset = operands
         else:
@@ -165,7 +169,8 @@ def _vector_memory(instruction: Instruction, match: re.Match[str]) -> Access:
         data,
         (instruction.number("offset"),),
         signed=width.startswith("s") and not width.startswith("sh"),
-        high=bool(high),
+        high=part == "_d16_hi",
+        keeps=keeps,
         to_lds=to_lds,
         address=address,
         base=base,
@@ -181,12 +186,16 @@ def _atomic(instruction: Instruction, match: re.Match[str]) -> Access:
     operands = list(instruction.operands)
     size = {"u64": 8, "f64": 8}.get(ATOMICS[operation], 4)
     offset: Operand | None = None
+    base: Operand | None
     if space == "buffer":
         data, address, base, offset = operands
         result = data.index
     else:
         result = operands.pop(0).index if returns else -1
-        address, data, base = operands
+        address, data, *rest = operands
+        if len(rest) != (space == "global"):
+            raise NotExecuted(instruction.text)
+        base = rest[0] if rest else None
     return Access(
         instruction,
         space,
@@ -204,11 +213,9 @@ def _atomic(instruction: Instruction, match: re.Match[str]) -> Access:
 
 
 def _ds(instruction: Instruction, match: re.Match[str]) -> Access:
-    action, pair, width, high = match.groups()
+    action, pair, width, part = match.groups()
     size = int(width[1:]) // 8
     operands = instruction.operands
-    if action == "read" and high:
-        raise NotExecuted(instruction.text)
     offsets: tuple[int, ...]
     if pair:
         unit = size * (64 if pair == "2st64" else 1)
@@ -230,6 +237,7 @@ def _ds(instruction: Instruction, match: re.Match[str]) -> Access:
         data,
         offsets,
         signed=width.startswith("i"),
-        high=bool(high),
+        high=part == "_d16_hi",
+        keeps=action == "read" and bool(part),
         address=address,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -42,10 +43,45 @@ class Finding:
     """-1 where it concerns the whole wave."""
     detail: str
 
+    @property
+    def file(self) -> str:
+        """Path of the kernel's source file, as the compiler was given it; empty where the line is not known."""
+        return self.line.path if self.line else ""
+
     def __str__(self) -> str:
         where = f"{self.line}: " if self.line else ""
+        return f"{where}{self.kind}: {self.shown}"
+
+    @property
+    def shown(self) -> str:
+        """Instruction, wave, lane and detail."""
         lane = f", lane {self.lane}" if self.lane >= 0 else ""
-        return f"{where}{self.kind}: {self.instruction} (wave {self.wave}{lane}) {self.detail}".rstrip()
+        return f"{self.instruction} (wave {self.wave}{lane}) {self.detail}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """All findings of one kind at one line of the kernel's source; of those without a line, all of one kind."""
+
+    kind: Kind
+    line: Line | None
+    count: int
+    """Instructions that showed it."""
+    first: Finding
+    """In the order of the program."""
+
+    def __str__(self) -> str:
+        where = f"{self.line}: " if self.line else ""
+        more = f"{self.count} instructions, the first " if self.count > 1 else ""
+        return f"{where}{self.kind}: {more}{self.first.shown}"
+
+
+def grouped(findings: Iterable[Finding]) -> tuple[Place, ...]:
+    """One place for each kind and line, where the line is the same only if it was called from the same lines."""
+    places: dict[tuple[Kind, Line | None], list[Finding]] = {}
+    for finding in sorted(findings, key=lambda f: (f.pc, f.kind)):
+        places.setdefault((finding.kind, finding.line), []).append(finding)
+    return tuple(Place(kind, line, len(found), found[0]) for (kind, line), found in places.items())
 
 
 class Findings:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gluonmap.cdna import text
 from gluonmap.cdna.errors import BadLaunch, NotExecuted
 from gluonmap.cdna.figures import Figures, Summary, summarise
-from gluonmap.cdna.findings import Finding, Findings
+from gluonmap.cdna.findings import Finding, Findings, Place, grouped
 from gluonmap.cdna.generate import Generated, generate
 from gluonmap.cdna.lds import Lds
 from gluonmap.cdna.machine import Machine, Trace
@@ -65,6 +65,11 @@ class Result:
     """Where they were asked for."""
     idle_waits: tuple[tuple[int, str], ...] = ()
     """Under the sanitizer: (pc, counter) of each s_waitcnt that had nothing to wait for in this run."""
+
+    @property
+    def by_line(self) -> tuple[Place, ...]:
+        """The findings for people: one entry for each kind and line of the kernel, in the order of the program."""
+        return grouped(self.findings)
 
 
 class Kernel:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gluonmap.cdna.access import Access
 from gluonmap.cdna.errors import NotExecuted
 from gluonmap.cdna.findings import Findings, Kind
-from gluonmap.cdna.memory import extended
+from gluonmap.cdna.memory import extended, loaded
 from gluonmap.cdna.state import LANES, Waves
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Lds:
                 results.append((register + k, value if active is None else np.where(active, value, u32(0))))
         # After both reads: the address may be one of the registers that are written.
         for register, value in results:
-            np.copyto(w.U[register], value, where=w.mask)
+            loaded(w, access, register, value)
 
     def store(self, w: Waves, access: Access) -> None:
         for register, offset in zip(access.data, access.offsets, strict=True):

@@ -15,6 +15,7 @@ from gluonmap.cdna.arithmetic import bf16_bits
 from gluonmap.cdna.errors import BadLaunch, NotExecuted
 from gluonmap.cdna.findings import Findings, Kind
 from gluonmap.cdna.operands import M0
+from gluonmap.cdna.runtime import put_half
 from gluonmap.cdna.state import LANES, Waves
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ GAP = 4096
 LANE = np.arange(LANES)
 _NO_COPY = 0x7FFF_FFFF
 """M0 of a wave whose copy to LDS is to be dropped (Triton 3.9): its LDS address lies outside."""
+_OTHER_BUFFERS = u32(0xC0800000)
+"""Bits of a descriptor's last word: a type that is no buffer, and one whose address takes the lane's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,20 +223,22 @@ class GlobalAccess:
     def _addresses(self, w: Waves, access: Access) -> tuple[Array, Array, bool]:
         """Byte addresses (n, 64) uint64, the lanes that access memory, and whether a descriptor hid active ones."""
         address, base, offset = access.address, access.base, access.offset
-        assert address is not None and base is not None
+        assert address is not None
         immediate = access.offsets[0]
-        if access.space == "global":
-            if base.kind == "s":
+        if access.space != "buffer":
+            if base is not None and base.kind == "s":
                 where = w.SQ[base.index] + w.U[address.index].astype(u64)
             else:
                 where = w.U[address.index].astype(u64) | (w.U[address.index + 1].astype(u64) << u64(32))
             if immediate:
                 where = where + u64(immediate & 0xFFFF_FFFF_FFFF_FFFF)
             return where, w.active, False
-        assert offset is not None
+        assert base is not None and offset is not None
         words = [w.SU[base.index + k] for k in range(3)]
         if (words[1] >> u32(31)).any():
             raise NotExecuted(f"{access.instruction.text}: a swizzled buffer")
+        if (w.SU[base.index + 3] & _OTHER_BUFFERS).any():
+            raise NotExecuted(f"{access.instruction.text}: no descriptor of a plain buffer")
         start = words[0].astype(u64) | ((words[1] & u32(0xFFFF)).astype(u64) << u64(32))
         scalar: Any = w.SU[offset.index].astype(i64) if offset.kind == "s" else i64(int(offset.value))
         voffset: Any = w.U[address.index].astype(i64) if "offen" in access.instruction.modifiers else i64(0)
@@ -292,12 +297,20 @@ class GlobalAccess:
 
     def _write(self, w: Waves, access: Access, values: list[Array]) -> None:
         for k, value in enumerate(values):
-            np.copyto(w.U[access.data[0] + k], value, where=w.mask)
+            loaded(w, access, access.data[0] + k, value)
 
     def _return(self, w: Waves, access: Access, old: Array) -> None:
         np.copyto(w.U[access.result], old.astype(u32), where=w.mask)
         if access.size == 8:
             np.copyto(w.U[access.result + 1], (old >> u64(32)).astype(u32), where=w.mask)
+
+
+def loaded(w: Waves, access: Access, register: int, value: Array) -> None:
+    """Write what a load brings to a register of the active lanes."""
+    if access.keeps:
+        put_half(w.U[register], value.astype(u16), int(access.high), w.mask)
+    else:
+        np.copyto(w.U[register], value, where=w.mask)
 
 
 def extended(value: Array, signed: bool) -> Array:

@@ -2,6 +2,7 @@
 
 A lane holds consecutive k of one row of A or one column of B: lane l of row l % M, group g = l // M of 64 // M. Of the
 result, lane l holds column l % M, and of rows four in a row at a time: register 4 b + q is row 4 (b (64 // M) + g) + q.
+Of float64, which fills two registers, the pair q is row 4 q + g.
 
 Sixteen products of 4 x 4 at once (4x4x…_16b): lane l is of block l // 4, row or column l % 4, and holds all of its k;
 register q of the result is row q. One block of A may serve 2**cbsz blocks in a row: the one of these numbered abid.
@@ -24,7 +25,7 @@ from gluonmap.cdna.text import Instruction
 Array = npt.NDArray[Any]
 u8, u16, u32, f16, f32, f64, i32 = np.uint8, np.uint16, np.uint32, np.float16, np.float32, np.float64, np.int32
 
-_NAME = re.compile(r"v_mfma_(scale_)?([fi]32)_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?_(\w+)$")
+_NAME = re.compile(r"v_mfma_(scale_)?([fi]32|f64)_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?_(\w+)$")
 _BOTH = ("gfx942", "gfx950")
 _NEW = ("gfx950",)
 _BYTES = {f"{a}_{b}" for a in ("fp8", "bf8") for b in ("fp8", "bf8")}
@@ -42,6 +43,7 @@ SHAPES: dict[tuple[int, int, str], tuple[str, ...]] = {
     (4, 4, "bf16"): _BOTH,
     (4, 4, "i8"): _BOTH,
     (4, 1, "f32"): _BOTH,
+    (16, 4, "f64"): _BOTH,
     (32, 4, "xf32"): ("gfx942",),
     (16, 8, "xf32"): ("gfx942",),
     (32, 16, "i8"): _BOTH,
@@ -57,7 +59,7 @@ SHAPES: dict[tuple[int, int, str], tuple[str, ...]] = {
     (32, 64, "f8f6f4"): _NEW,
     (16, 128, "f8f6f4"): _NEW,
 }
-"""(rows and columns, k, type) → targets. Those of two or four blocks, and of float64, are not executed."""
+"""(rows and columns, k, type) → targets. Those of two or four blocks are not executed."""
 _BLOCKS = 16
 _SMALL = 4
 """Blocks of a 4 x 4 product, and its side."""
@@ -95,6 +97,7 @@ class Product:
     """First register of C, or -1 for zero."""
     integer: bool
     fnuz: bool
+    double: bool = False
     shared_by: int = 1
     """Blocks in a row that take A from one of them,"""
     shared: int = 0
@@ -103,7 +106,7 @@ class Product:
     @property
     def results(self) -> int:
         """Registers of C and D."""
-        return max(self.side * self.side // LANES, _SMALL)
+        return max(self.side * self.side // LANES, _SMALL) * (2 if self.double else 1)
 
 
 def decode(instruction: Instruction, target: str) -> Product | None:
@@ -122,7 +125,7 @@ def decode(instruction: Instruction, target: str) -> Product | None:
     several = side == _SMALL
     if blocks != (str(_BLOCKS) if several else None):
         raise NotExecuted(instruction.text)
-    if rows != columns or target not in SHAPES.get((side, int(k), form), ()):
+    if rows != columns or (result == "f64") != (form == "f64") or target not in SHAPES.get((side, int(k), form), ()):
         raise NotExecuted(instruction.text)
     small = form == "f8f6f4"
     cbsz, blgp = instruction.number("cbsz"), instruction.number("blgp")
@@ -159,6 +162,7 @@ def decode(instruction: Instruction, target: str) -> Product | None:
         c.index if c.kind == "v" else -1,
         result == "i32",
         target == "gfx942",
+        form == "f64",
         1 << cbsz if several else 1,
         instruction.number("abid") if several else 0,
     )
@@ -170,6 +174,9 @@ def matrix(w: Waves, operand: Matrix, side: int, fnuz: bool) -> Array:
     int8 comes as float64.
     """
     groups = LANES // side
+    if operand.form == "f64":
+        pairs = np.stack([w.U[operand.register], w.U[operand.register + 1]], axis=-1).view(f64)
+        return pairs.reshape(w.count, groups, side).transpose(0, 2, 1)
     values = _elements(w, operand, (operand.count, w.count, groups, side), fnuz)
     if side == _SMALL:
         return values.transpose(1, 2, 3, 0, 4).reshape(w.count, groups, side, -1)
@@ -215,6 +222,9 @@ def multiply(w: Waves, product: Product, a: Array, b: Array) -> None:
     """Write A B + C to the destination; exec has no say."""
     side, count = product.side, product.results
     groups = LANES // side
+    if product.double:
+        _multiply_double(w, product, a, b)
+        return
     if side == _SMALL:
         of = np.arange(_BLOCKS) // product.shared_by * product.shared_by + product.shared
         shape: tuple[int, ...] = (_SMALL, w.count, _BLOCKS, _SMALL)
@@ -237,6 +247,18 @@ def multiply(w: Waves, product: Product, a: Array, b: Array) -> None:
         return
     addend = w.vector[product.addend : product.addend + count].view(f32).reshape(shape)
     np.add(addend, lanes, out=out)
+
+
+def _multiply_double(w: Waves, product: Product, a: Array, b: Array) -> None:
+    count = product.results
+    total = np.matmul(a, b.transpose(0, 2, 1)).reshape(w.count, count // 2, LANES).transpose(1, 0, 2)
+    if product.addend >= 0:
+        words = w.vector[product.addend : product.addend + count].reshape(count // 2, 2, w.count, LANES)
+        total = total + np.ascontiguousarray(words.transpose(0, 2, 3, 1)).view(f64)[..., 0]
+    words = np.ascontiguousarray(total).view(u32).reshape(count // 2, w.count, LANES, 2)
+    w.vector[product.destination : product.destination + count] = words.transpose(0, 3, 1, 2).reshape(
+        count, w.count, LANES
+    )
 
 
 _PAIRS = np.stack([E2M1[np.arange(256) & 15], E2M1[np.arange(256) >> 4]], axis=-1)

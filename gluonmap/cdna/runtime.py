@@ -65,6 +65,26 @@ def not_overflowed(w: Waves, value: Array) -> Array:
     return value
 
 
+def power_of(w: Waves, scale: Array, text: str) -> Array:
+    """2 to the exponent of a float32, given by its bits, as float64."""
+    exponent = (scale >> u32(23)) & u32(255)
+    if (w.active & (exponent == 255)).any():
+        raise NotExecuted(f"{text}: a scale that is infinite or no number")
+    return np.exp2(exponent.astype(np.float64) - 127)
+
+
+def exactly(w: Waves, value: Array, kind: str, text: str) -> Array:
+    """float64 as float32, where a float of `kind` holds it as it is: how another one is rounded is not known."""
+    wide = value.astype(f32)
+    narrow = value.astype(f16) if kind == "f16" else wide
+    bad = np.asarray((narrow != value) & ~np.isnan(value))
+    if kind == "bf16":
+        bad |= (wide.view(u32) & u32(0xFFFF)) != 0
+    if (w.active & bad).any():
+        raise NotExecuted(f"{text}: a result that has to be rounded")
+    return wide
+
+
 def clamped(value: Array) -> Any:
     """Between 0 and 1; NaN becomes 0."""
     return np.fmin(np.fmax(value, value.dtype.type(0)), value.dtype.type(1))

@@ -7,7 +7,7 @@ Whole dwords are looked at through views of 32 bits.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,12 @@ class Sanitizer:
         self._owner_of_word = np.zeros(memory.words.size, i32)
         self._owner_of_byte = np.zeros(memory.bytes.size, i32)
         self._current: Operation | None = None
+        # A lock orders what work-groups write: who released it through an atomic, and who took it through one after.
+        self._locks: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        """Place in memory → (time, work-group) of the atomics there that a single lane of a wave did."""
+        self._clock = 1
+        locked = any(a.action == "atomic" and a.space != "lds" for a in program.accesses.values())
+        self._written_at = np.zeros(memory.bytes.size, i32) if locked else None
         self._waited: Counter[tuple[int, str]] = Counter()
 
     # Waits
@@ -95,6 +101,9 @@ class Sanitizer:
             if late:
                 self._missing(track, instruction, min(late))
             track.issue(operation, self._landed)
+            if access is not None and access.space == "flat":
+                # Counted by both, and among those of LDS in no order.
+                track.issue(Operation(instruction.pc, "lgkmcnt", what, ordered=False), self._landed)
 
     def wait(self, w: Waves, pc: int, vmcnt: int | None, lgkmcnt: int | None) -> None:
         """s_waitcnt."""
@@ -155,6 +164,8 @@ class Sanitizer:
             before = owners[unit]
             owners[unit] = groups
             again, clash = (before != 0) & (before != groups), owners[unit] != groups
+            if again.any() and self._written_at is not None:
+                again &= ~self._ordered(before, groups, self._written_at[at + (4 * k if whole else k)], again)
             if not again.any() and not clash.any():
                 continue
             value = _stored(w, access, active, k, whole)
@@ -166,9 +177,27 @@ class Sanitizer:
                 other = before[bad][0] if again[bad][0] else owners[unit][bad][0]
                 detail = f"work-groups {int(groups[bad][0]) - 1} and {int(other) - 1}"
                 self.findings.add_lanes(Kind.GROUP_RACE, access.instruction, w.ids, lanes, detail)
+        if self._written_at is not None:
+            for k in range(size):
+                self._written_at[at + k] = self._clock
         self._mark(at, size)
 
+    def _ordered(self, before: Array, groups: Array, written_at: Array, again: Array) -> Array:
+        """Where the earlier writer's work-group did an atomic since, and then the later one's at the same place."""
+        result = np.zeros(again.shape, bool)
+        known: dict[tuple[int, int, int], bool] = {}
+        for i in np.flatnonzero(again):
+            case = int(before[i]) - 1, int(groups[i]) - 1, int(written_at[i])
+            if case not in known:
+                known[case] = any(_handed_over(log, *case) for log in self._locks.values())
+            result[i] = known[case]
+        return result
+
     def global_atomic(self, w: Waves, access: Access, offsets: Array, active: Array) -> None:
+        for wave in np.flatnonzero(active.sum(axis=1) == 1):
+            self._clock += 1
+            place = int(offsets[wave, active[wave].argmax()])
+            self._locks[place].append((self._clock, int(w.ids[wave]) // self.waves))
         self.global_read(w, access, offsets, active)
         self._mark(offsets[active], access.size)
 
@@ -264,6 +293,12 @@ class Sanitizer:
         lanes = np.zeros(active.shape, bool)
         lanes[active] = bad
         self.findings.add_lanes(kind, access.instruction, w.ids, lanes)
+
+
+def _handed_over(log: list[tuple[int, int]], earlier: int, later: int, time: int) -> bool:
+    """Whether work-group `earlier` did an atomic of `log` after `time`, and `later` one after that."""
+    released = next((t for t, group in log if group == earlier and t > time), None)
+    return released is not None and any(group == later and t > released for t, group in log)
 
 
 def _stored(w: Waves, access: Access, active: Array, step: int, whole: bool) -> Array:

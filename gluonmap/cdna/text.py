@@ -31,8 +31,8 @@ class Line:
     line: int
     called_from: tuple[str, ...] = ()
     """Where the function that holds it was inlined, innermost first: "kernel.py:134"."""
-    folder: str = ""
-    """Of the file, as the compiler was told; empty: it was not."""
+    path: str = ""
+    """The file's path."""
 
     def __str__(self) -> str:
         return " called from ".join((f"{self.file}:{self.line}", *self.called_from))
@@ -91,6 +91,7 @@ class Code:
     threads: int
     """Work-items of one work-group."""
     files: dict[int, str] = field(default_factory=dict)
+    """Paths of source files by their number in the text."""
 
     @property
     def waves(self) -> int:
@@ -117,7 +118,6 @@ def read(text: str) -> Code:
     instructions: list[Instruction] = []
     labels: dict[str, int] = {}
     files: dict[int, str] = {}
-    folders: dict[int, str] = {}
     line: Line | None = None
     in_text = True
     for raw in text.splitlines():
@@ -136,10 +136,10 @@ def read(text: str) -> Code:
                 number, where = (int(p) for p in rest.split()[:2])
                 # Line 0 means code of no line of its own: the last line named is nearer than none.
                 if where:
-                    callers = tuple(_CALLER.findall(raw))
-                    line = Line(files.get(number, "?"), where, callers, folders.get(number, ""))
+                    path = files.get(number, "?")
+                    line = Line(path.rpartition("/")[2], where, tuple(_CALLER.findall(raw)), path)
             elif word == ".file" and (match := re.match(r'(\d+)\s+(?:"([^"]*)"\s+)?"([^"]*)"', rest)):
-                folders[int(match[1])], files[int(match[1])] = match[2] or "", match[3]
+                files[int(match[1])] = f"{match[2].rstrip('/')}/{match[3]}" if match[2] else match[3]
             elif word == ".section":
                 in_text = rest.startswith(".text")
             elif word == ".text":

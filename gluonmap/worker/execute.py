@@ -177,11 +177,11 @@ class Execute(Launch):
         if result.figures is not None:
             self.evidence = msgspec.structs.replace(self.evidence, figures=figures_of(result.figures, call))
         if result.findings:
-            found = findings_of(result.findings)
+            found = findings_of(result.by_line)
             self.checker.findings = found
             first = result.findings[0]
             if first.line is not None:
-                file, line = os.path.join(first.line.folder, first.line.file), first.line.line
+                file, line = first.line.path, first.line.line
                 self.evidence = msgspec.structs.replace(self.evidence, file=file, line=line)
             raise Unsafe(found)
 
@@ -266,22 +266,20 @@ class Unsafe(check.Wrong):
         self.status = exitcode.UNSAFE
 
 
-def findings_of(found: Sequence[cdna.Finding]) -> tuple[Finding, ...]:
-    """What a run reports, one for each kind and line of the kernel."""
-    told: dict[tuple[str, str], Finding] = {}
-    for item in found:
-        place = "" if item.line is None else _short(str(item.line))
-        key = item.kind.value, place or item.instruction
-        if key in told:
-            told[key] = msgspec.structs.replace(told[key], instructions=told[key].instructions + 1)
-        else:
-            told[key] = Finding(item.kind.value, item.instruction, item.wave, item.lane, item.detail, place)
-    return tuple(told.values())
-
-
-def _short(place: str) -> str:
-    """Without the folders, which are those of this machine."""
-    return " called from ".join(os.path.basename(part) for part in place.split(" called from "))
+def findings_of(places: Sequence[cdna.Place]) -> tuple[Finding, ...]:
+    """What a run reports, one for each kind and line of the kernel, as a map holds it."""
+    return tuple(
+        Finding(
+            place.kind.value,
+            place.first.instruction,
+            place.first.wave,
+            place.first.lane,
+            place.first.detail,
+            str(place.line or ""),
+            place.count,
+        )
+        for place in places
+    )
 
 
 def figures_of(summary: cdna.Summary, call: Candidate) -> Figures:

@@ -57,27 +57,34 @@ def text(
 def execute(
     instructions: str,
     v: Mapping[int, Sequence[int] | Array | int] | None = None,
-    s: Mapping[int, int] | None = None,
+    s: Mapping[int, int | Sequence[int]] | None = None,
     *,
     target: str = "gfx942",
     exec_: int = 2**64 - 1,
     scc: bool = False,
 ) -> Waves:
-    """The registers of one wave after `instructions`, which may not touch memory. Unset ones begin as 0xdeadbeef."""
+    """The registers of one wave after `instructions`, which may not touch memory. Unset ones begin as 0xdeadbeef.
+
+    Scalars that are lists of n numbers make n waves, each with one of them.
+    """
     program = build(read(text(instructions, target)))
-    vector = np.full((max(program.registers, 16), 1, LANES), 0xDEADBEEF, np.uint32)
-    scalar = np.full((1, SCALARS), 0xDEADBEEF, np.uint32)
-    scalar[0, EXEC : EXEC + 2] = exec_ & 0xFFFFFFFF, exec_ >> 32
-    scalar[0, OVERFLOW] = 0
+    count = max((len(np.atleast_1d(value)) for value in (s or {}).values()), default=1)
+    vector = np.full((max(program.registers, 16), count, LANES), 0xDEADBEEF, np.uint32)
+    scalar = np.full((count, SCALARS), 0xDEADBEEF, np.uint32)
+    scalar[:, EXEC : EXEC + 2] = exec_ & 0xFFFFFFFF, exec_ >> 32
+    scalar[:, OVERFLOW] = 0
     for register, values in (v or {}).items():
         values = np.atleast_1d(np.asarray(values))
-        vector[register, 0, : len(values) if len(values) > 1 else LANES] = values
+        vector[register, :, : len(values) if len(values) > 1 else LANES] = values
     for register, value in (s or {}).items():
-        scalar[0, register] = value & 0xFFFFFFFF
-    waves = Waves(vector, scalar, np.array([[scc]]), np.arange(1))
+        scalar[:, register] = [int(x) & 0xFFFFFFFF for x in np.atleast_1d(np.asarray(value, object))]
+    waves = Waves(vector, scalar, np.full((count, 1), scc), np.arange(count))
     with np.errstate(all="ignore"):
         following: Any = 0
         steps = generate(program, sanitize=False).bind(memory=None, lds=None, scratch=None, sanitizer=None)
         while following is not None:
             following = steps[following](waves)
+            if isinstance(following, tuple):
+                taken, target, otherwise = following
+                following = target if np.asarray(taken).all() else otherwise
     return waves

@@ -39,9 +39,18 @@ def compiled(kernel: Any, target: str, args: Mapping[str, Any], config: Mapping[
 @functools.cache
 def bundled(name: str) -> ModuleType:
     """The module of a kernel below kernels/, such as "cdna3/gemm_bf16"."""
-    path = REPOSITORY / "kernels" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location("bundled_" + name.replace("/", "_"), path)
+    return _imported("bundled_" + name.replace("/", "_"), REPOSITORY / "kernels" / f"{name}.py")
+
+
+def module(path: Path, source: str) -> ModuleType:
+    """The module of a file that is written with this text."""
+    path.write_text(source)
+    return _imported(path.stem, path)
+
+
+def _imported(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    result = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(result)
+    return result

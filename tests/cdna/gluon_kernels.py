@@ -187,3 +187,93 @@ def copy_through_lds(x_ptr, y_ptr, TILES: gl.constexpr, WAIT: gl.constexpr, LAST
             cdna4.async_copy.commit_group()
         tile = cdna4.async_copy.load_shared_relaxed(ring.index(t % 3), columns_first)
         cdna3.buffer_store(tile, y_ptr, out + t * 4096)
+
+
+@gluon.jit
+def through_lds(x_ptr, y_ptr, SHARED: gl.constexpr, ROWS: gl.constexpr, COLUMNS: gl.constexpr):
+    """y = x.T: written to LDS of any layout by rows, read by columns."""
+    rows_first: gl.constexpr = gl.BlockedLayout([1, 4], [8, 8], [4, 1], [1, 0])
+    columns_first: gl.constexpr = gl.BlockedLayout([1, 4], [8, 8], [4, 1], [1, 0])
+    r = gl.arange(0, ROWS, layout=gl.SliceLayout(1, rows_first))
+    c = gl.arange(0, COLUMNS, layout=gl.SliceLayout(0, rows_first))
+    x = cdna3.buffer_load(x_ptr, r[:, None] * COLUMNS + c[None, :])
+    lds = gl.allocate_shared_memory(x_ptr.dtype.element_ty, [ROWS, COLUMNS], SHARED)
+    lds.store(x)
+    turned = lds.permute((1, 0)).load(columns_first)
+    r2 = gl.arange(0, COLUMNS, layout=gl.SliceLayout(1, columns_first))
+    c2 = gl.arange(0, ROWS, layout=gl.SliceLayout(0, columns_first))
+    cdna3.buffer_store(turned, y_ptr, r2[:, None] * ROWS + c2[None, :])
+
+
+@gluon.jit
+def buffer_copy(x_ptr, y_ptr, n, LOAD: gl.constexpr, STORE: gl.constexpr):
+    """y = x where an element's number is even, else 7, up to n."""
+    layout: gl.constexpr = gl.BlockedLayout([4], [64], [4], [0])
+    i = gl.program_id(0) * 1024 + gl.arange(0, 1024, layout=layout)
+    seven = gl.full([1024], 7, x_ptr.dtype.element_ty, layout)
+    x = cdna3.buffer_load(x_ptr, i, mask=(i < n) & (i % 2 == 0), other=seven, cache=LOAD)
+    cdna3.buffer_store(x, y_ptr, i, mask=i < n, cache=STORE)
+
+
+@gluon.jit
+def buffer_atomic(x_ptr, y_ptr, old_ptr, n, OP: gl.constexpr, CDNA4: gl.constexpr):
+    """y[i] = OP(y[i], x[i]) up to n, and what was there before."""
+    layout: gl.constexpr = gl.BlockedLayout([2], [64], [4], [0])
+    i = gl.arange(0, 512, layout=layout)
+    x = cdna3.buffer_load(x_ptr, i, mask=i < n)
+    if OP == "max":
+        old = cdna3.buffer_atomic_max(y_ptr, i, x, mask=i < n)
+    elif OP == "min":
+        old = cdna3.buffer_atomic_min(y_ptr, i, x, mask=i < n)
+    elif OP == "and":
+        old = cdna3.buffer_atomic_and(y_ptr, i, x, mask=i < n)
+    elif OP == "or":
+        old = cdna3.buffer_atomic_or(y_ptr, i, x, mask=i < n)
+    elif OP == "xor":
+        old = cdna3.buffer_atomic_xor(y_ptr, i, x, mask=i < n)
+    elif OP == "xchg":
+        old = cdna3.buffer_atomic_xchg(y_ptr, i, x, mask=i < n)
+    elif CDNA4:
+        old = cdna4.buffer_atomic_add(y_ptr, i, x, mask=i < n)
+    else:
+        old = cdna3.buffer_atomic_add(y_ptr, i, x, mask=i < n)
+    cdna3.buffer_store(old, old_ptr, i, mask=i < n)
+
+
+@gluon.jit
+def copy_masked(x_ptr, y_ptr, ROWS_IN: gl.constexpr, SHARED: gl.constexpr, POINTERS: gl.constexpr):
+    """y = x: (64, 64) float32 by an asynchronous copy, with 0 in the rows from ROWS_IN on."""
+    rows_first: gl.constexpr = gl.BlockedLayout([1, 4], [4, 16], [4, 1], [1, 0])
+    r = gl.arange(0, 64, layout=gl.SliceLayout(1, rows_first))
+    c = gl.arange(0, 64, layout=gl.SliceLayout(0, rows_first))
+    offsets = r[:, None] * 64 + c[None, :]
+    inside = (r < ROWS_IN)[:, None] & (c < 64)[None, :]
+    lds = gl.allocate_shared_memory(gl.float32, [64, 64], SHARED)
+    zero = gl.zeros([64, 64], gl.float32, rows_first)
+    if POINTERS:
+        cdna4.async_copy.global_load_to_shared(lds, x_ptr + offsets, mask=inside, other=zero)
+    else:
+        cdna4.async_copy.buffer_load_to_shared(lds, x_ptr, offsets, mask=inside, other=zero)
+    cdna4.async_copy.commit_group()
+    cdna4.async_copy.wait_group(0)
+    cdna3.buffer_store(lds.load(rows_first), y_ptr, offsets)
+
+
+@gluon.jit
+def product_of_doubles(a_ptr, b_ptr, c_ptr, K: gl.constexpr, VERSION: gl.constexpr):
+    """c = a @ b, a: (32, K), b: (K, 32) float64."""
+    mfma: gl.constexpr = gl.amd.AMDMFMALayout(
+        version=VERSION, instr_shape=[16, 16, 4], transposed=False, warps_per_cta=[2, 2], element_bitwidth=64
+    )
+    dot_a: gl.constexpr = gl.DotOperandLayout(0, mfma, 1)
+    dot_b: gl.constexpr = gl.DotOperandLayout(1, mfma, 1)
+    m = gl.arange(0, 32, layout=gl.SliceLayout(1, dot_a))
+    k_a = gl.arange(0, K, layout=gl.SliceLayout(0, dot_a))
+    k_b = gl.arange(0, K, layout=gl.SliceLayout(1, dot_b))
+    n = gl.arange(0, 32, layout=gl.SliceLayout(0, dot_b))
+    a = gl.load(a_ptr + m[:, None] * K + k_a[None, :])
+    b = gl.load(b_ptr + k_b[:, None] * 32 + n[None, :])
+    acc = cdna3.mfma(a, b, gl.zeros([32, 32], gl.float64, mfma))
+    out_m = gl.arange(0, 32, layout=gl.SliceLayout(1, mfma))
+    out_n = gl.arange(0, 32, layout=gl.SliceLayout(0, mfma))
+    gl.store(c_ptr + out_m[:, None] * 32 + out_n[None, :], acc)

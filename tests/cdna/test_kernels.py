@@ -48,6 +48,12 @@ def unwritten(shape: tuple[int, ...], dtype: str) -> cdna.Unwritten:
     return cdna.Unwritten(cdna.encode(np.full(shape, 99.0), dtype))
 
 
+def before_3_8() -> bool:
+    import triton
+
+    return tuple(int(part) for part in triton.__version__.split(".")[:2]) < (3, 8)
+
+
 def relative(got: np.ndarray, expected: np.ndarray) -> float:
     got, expected = np.asarray(got, np.float64), np.asarray(expected, np.float64)
     return float(np.linalg.norm(got - expected) / np.linalg.norm(expected))
@@ -253,6 +259,226 @@ def test_asynchronous_copies_land_before_they_are_read() -> None:
     x = RNG.standard_normal((5, 64, 64)).astype(np.float16)
     got = outputs(code, (1,), {"x_ptr": x, "y_ptr": unwritten((5, 64, 64), "fp16")})
     np.testing.assert_array_equal(got["y_ptr"], x.transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("pointers", [True, False])
+@pytest.mark.parametrize("padded", [False, True])
+def test_masked_asynchronous_copies(pointers: bool, padded: bool) -> None:
+    from triton.experimental.gluon import language as gl
+
+    # A wave writes 1 KiB in one piece: padding may stand between such pieces only.
+    layout = (
+        gl.PaddedSharedLayout.with_identity_for([[256, 4]], [64, 64], [1, 0])
+        if padded
+        else gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+    )
+    if not pointers and before_3_8():
+        # 3.6 stores `other` in the branch of the copy, where the mask holds.
+        with pytest.raises(AssertionError, match="LDS read before it was written"):
+            check_masked_copy(layout, pointers)
+    else:
+        check_masked_copy(layout, pointers)
+
+
+def check_masked_copy(layout: Any, pointers: bool) -> None:
+    import gluon_kernels
+
+    code = compiled(
+        gluon_kernels.copy_masked,
+        "gfx950",
+        {"x_ptr": "*fp32", "y_ptr": "*fp32"},
+        {"ROWS_IN": 40, "SHARED": layout, "POINTERS": pointers, "num_warps": 4},
+    )
+    x = RNG.standard_normal((64, 64)).astype(np.float32)
+    got = outputs(code, (1,), {"x_ptr": x, "y_ptr": unwritten((64, 64), "fp32")})
+    np.testing.assert_array_equal(got["y_ptr"], np.where(np.arange(64)[:, None] < 40, x, 0))
+
+
+SHARED = {
+    "plain": lambda gl: gl.SwizzledSharedLayout(1, 1, 1, [1, 0]),
+    "swizzled": lambda gl: gl.SwizzledSharedLayout(4, 2, 8, [1, 0]),
+    "swizzled by columns": lambda gl: gl.SwizzledSharedLayout(4, 1, 4, [0, 1]),
+    "padded": lambda gl: gl.PaddedSharedLayout.with_identity_for([[64, 4]], [64, 32], [1, 0]),
+    "padded twice": lambda gl: gl.PaddedSharedLayout.with_identity_for([[32, 4], [256, 8]], [64, 32], [1, 0]),
+}
+
+
+@pytest.mark.parametrize("layout", SHARED)
+@pytest.mark.parametrize(("target", "dtype"), [("gfx942", "fp32"), ("gfx950", "fp16")])
+def test_layouts_of_lds(layout: str, target: str, dtype: str) -> None:
+    import gluon_kernels
+    from triton.experimental.gluon import language as gl
+
+    code = compiled(
+        gluon_kernels.through_lds,
+        target,
+        {"x_ptr": f"*{dtype}", "y_ptr": f"*{dtype}"},
+        {"SHARED": SHARED[layout](gl), "ROWS": 64, "COLUMNS": 32, "num_warps": 4},
+    )
+    x = cdna.encode(RNG.standard_normal((64, 32)), dtype)
+    got = outputs(code, (1,), {"x_ptr": x, "y_ptr": unwritten((32, 64), dtype)})
+    np.testing.assert_array_equal(got["y_ptr"], x.T)
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype", "load", "store"),
+    [
+        ("gfx942", "fp32", "", ""),
+        ("gfx942", "i8", ".cg", ".wt"),
+        ("gfx950", "fp16", ".cv", ".cs"),
+        ("gfx950", "i32", ".ca", ".wb"),
+    ],
+)
+def test_masked_buffer_accesses_with_cache_modifiers(target: str, dtype: str, load: str, store: str) -> None:
+    import gluon_kernels
+
+    n = 1503
+    code = compiled(
+        gluon_kernels.buffer_copy,
+        target,
+        {"x_ptr": f"*{dtype}", "y_ptr": f"*{dtype}", "n": n},
+        {"LOAD": load, "STORE": store, "num_warps": 4},
+    )
+    x = cdna.encode(RNG.integers(-50, 50, n), dtype)
+    got = outputs(code, (2,), {"x_ptr": x, "y_ptr": unwritten((n,), dtype), "n": n})
+    np.testing.assert_array_equal(got["y_ptr"], np.where(np.arange(n) % 2 == 0, x, 7))
+
+
+INTEGER = {"max": np.maximum, "min": np.minimum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype", "operation"),
+    [
+        *(("gfx942", "i32", operation) for operation in (*INTEGER, "xchg")),
+        ("gfx942", "u32", "max"),
+        ("gfx942", "u32", "add"),
+        ("gfx942", "fp16", "add"),
+        ("gfx950", "bf16", "add"),
+        ("gfx950", "fp32", "add"),
+        ("gfx950", "fp64", "add"),
+    ],
+)
+def test_buffer_atomics(target: str, dtype: str, operation: str) -> None:
+    import gluon_kernels
+
+    if operation in ("max", "min", "xchg") and before_3_8():
+        pytest.skip("its LLVM does not know the intrinsic before 3.8")
+    # Floats of 16 bits are added in pairs, whose mask must be one: otherwise Triton 3.9 emits no atomic at all.
+    n = 496
+    code = compiled(
+        gluon_kernels.buffer_atomic,
+        target,
+        {"x_ptr": f"*{dtype}", "y_ptr": f"*{dtype}", "old_ptr": f"*{dtype}", "n": n},
+        {"OP": operation, "CDNA4": target == "gfx950", "num_warps": 4},
+    )
+    x, y = (cdna.encode(RNG.integers(0 if dtype == "u32" else -50, 50, n), dtype) for _ in range(2))
+    after, old = y.copy(), cdna.Unwritten(np.zeros_like(y))
+    result = cdna.run(code, (1,), {"x_ptr": x, "y_ptr": after, "old_ptr": old, "n": n}, sanitize=True)
+    assert result.findings == ()
+    a, b = (cdna.decode(v, dtype) for v in (y, x))
+    expected = b if operation == "xchg" else a + b if operation == "add" else INTEGER[operation](a, b)
+    np.testing.assert_array_equal(cdna.decode(after, dtype), expected)
+    np.testing.assert_array_equal(old.array, y)
+
+
+@BOTH
+def test_products_of_float64(target: str) -> None:
+    import gluon_kernels
+
+    code = compiled(
+        gluon_kernels.product_of_doubles,
+        target,
+        {"a_ptr": "*fp64", "b_ptr": "*fp64", "c_ptr": "*fp64"},
+        {"K": 16, "VERSION": 3 if target == "gfx942" else 4, "num_warps": 4},
+    )
+    a, b = RNG.standard_normal((32, 16)), RNG.standard_normal((16, 32))
+    got = outputs(code, (1,), {"a_ptr": a, "b_ptr": b, "c_ptr": unwritten((32, 32), "fp64")})
+    np.testing.assert_allclose(got["c_ptr"], a @ b, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("target", "plain", "form"), [("gfx942", "bf16", "e2m1"), ("gfx950", "bf16", "e2m1"), ("gfx950", "fp16", "e4m3")]
+)
+def test_products_of_a_plain_and_a_scaled_operand(target: str, plain: str, form: str) -> None:
+    # gfx950 converts with v_cvt_scalef32_pk_…, by scales other than 1.
+    import triton_kernels
+
+    K = 128
+    code = compiled(
+        triton_kernels.product_scaled,
+        target,
+        {"a_ptr": f"*{plain}", "b_ptr": "*u8" if form == "e2m1" else "*fp8e4nv", "scales_ptr": "*u8", "c_ptr": "*fp32"},
+        {"K": K, "FORMAT": form, "PLAIN": plain, "num_warps": 4},
+    )
+    a = cdna.encode(RNG.standard_normal((64, K)), plain)
+    codes, b = operand(form, 64, K)
+    scales = RNG.integers(124, 131, (64, K // 32)).astype(np.uint8)
+    got = outputs(
+        code,
+        (1,),
+        {
+            "a_ptr": a,
+            "b_ptr": np.ascontiguousarray(codes.T),
+            "scales_ptr": scales,
+            "c_ptr": unwritten((64, 64), "fp32"),
+        },
+    )
+    wide = b.astype(np.float64) * np.repeat(np.exp2(scales.astype(np.float64) - 127), 32, axis=1)
+    assert relative(got["c_ptr"], cdna.decode(a, plain).reshape(64, K).astype(np.float64) @ wide.T) < 1e-6
+
+
+def philox(seed: int, counters: np.ndarray) -> np.ndarray:
+    """The first word of Philox 4x32-10."""
+    c = [counters.astype(np.uint64), *(np.zeros(len(counters), np.uint64) for _ in range(3))]
+    keys = [seed, 0]
+    for _ in range(10):
+        high, low = (np.uint64(m) * c[k] for m, k in ((0xCD9E8D57, 2), (0xD2511F53, 0)))
+        word = np.uint64(0xFFFFFFFF)
+        c = [
+            (high >> np.uint64(32)) ^ c[1] ^ np.uint64(keys[0]),
+            high & word,
+            (low >> np.uint64(32)) ^ c[3] ^ np.uint64(keys[1]),
+            low & word,
+        ]
+        keys = [(keys[0] + 0x9E3779B9) & 0xFFFFFFFF, (keys[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c[0].astype(np.uint32)
+
+
+@BOTH
+def test_dropout(target: str) -> None:
+    import triton_kernels
+
+    numbers = {"n": 1000, "p": 0.5, "seed": 123}
+    code = compiled(
+        triton_kernels.dropout,
+        target,
+        {"x_ptr": "*fp32", "out_ptr": "*fp32", **numbers},
+        {"BLOCK": 512, "num_warps": 4},
+    )
+    x = RNG.standard_normal(1000).astype(np.float32)
+    got = outputs(code, (2,), {"x_ptr": x, "out_ptr": unwritten((1000,), "fp32"), **numbers})
+    draw = philox(123, np.arange(1000)).view(np.int32)
+    uniform = np.where(draw < 0, -draw - 1, draw).astype(np.float32) * np.float32(4.6566127342e-10)
+    np.testing.assert_array_equal(got["out_ptr"], np.where(uniform > 0.5, 2 * x, 0))
+
+
+@BOTH
+def test_sums_under_locks(target: str) -> None:
+    import triton_kernels
+
+    code = compiled(
+        triton_kernels.sum_rows_under_locks,
+        target,
+        {"x_ptr": "*fp32", "sums_ptr": "*fp32", "locks_ptr": "*i32", "N": 500},
+        {"SUMS": 2, "BLOCK": 512, "num_warps": 4},
+    )
+    x = RNG.integers(-50, 50, (6, 500)).astype(np.float32)
+    for how in ({"sanitize": True}, {"sanitize": True, "order": 1}):
+        sums, locks = np.full((2, 500), 99, np.float32), np.zeros(4, np.int32)
+        result = cdna.run(code, (6,), {"x_ptr": x, "sums_ptr": sums, "locks_ptr": locks, "N": 500}, **how)
+        assert [str(f) for f in result.findings] == []
+        np.testing.assert_array_equal(sums, x.reshape(3, 2, 500).sum(axis=0))
 
 
 @BOTH

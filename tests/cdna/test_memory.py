@@ -80,6 +80,13 @@ def test_half_an_access_at_the_end_of_a_buffer_is_not_executed() -> None:
         memory(code)
 
 
+@pytest.mark.parametrize("word", ["0x40027000", "0x827000"])
+def test_a_descriptor_of_anything_but_a_plain_buffer_is_not_executed(word: str) -> None:
+    code = BUFFER + f"s_mov_b32 s7, {word}\nbuffer_store_dword v0, v1, s[4:7], 0 offen"
+    with pytest.raises(cdna.NotExecuted, match="no descriptor of a plain buffer"):
+        memory(code)
+
+
 def test_a_scalar_offset_moves_a_buffer_access() -> None:
     code = BUFFER + "s_mov_b32 s8, 16\nbuffer_store_dword v0, v1, s[4:7], s8 offen offset:4"
     assert memory(code)[4:8].tolist() == [0, 0, 1, 2]
@@ -111,6 +118,20 @@ def test_atomics(operation: str, before: int, value: int, after: int) -> None:
     assert memory(returned, content)[:2].tolist() == [after, before]
 
 
+@pytest.mark.parametrize(
+    ("operation", "before", "value", "after"),
+    [
+        ("add_x2", 0xFFFFFFFF, 1, 1 << 32),
+        ("add_f64", 0x3FF0000000000000, 0x4000000000000000, 0x4008000000000000),
+    ],
+)
+def test_atomics_of_64_bits(operation: str, before: int, value: int, after: int) -> None:
+    code = POINTER + f"v_mov_b32_e32 v2, {value & 0xFFFFFFFF:#x}\nv_mov_b32_e32 v3, {value >> 32:#x}\n"
+    code += f"v_mov_b32_e32 v1, 0\ns_mov_b64 exec, 1\nglobal_atomic_{operation} v1, v[2:3], s[4:5]"
+    content = np.full(128, before, np.uint64).view(np.uint32)
+    assert int(memory(code, content)[:2].copy().view(np.uint64)[0]) == after
+
+
 def test_compare_and_swap() -> None:
     code = POINTER + "v_mov_b32_e32 v2, 9\nv_mov_b32_e32 v3, 5\nv_mov_b32_e32 v1, 0\ns_mov_b64 exec, 1\n"
     code += "global_atomic_cmpswap v1, v[2:3], s[4:5]"
@@ -139,6 +160,41 @@ def test_an_lds_address_wraps_at_32_bits() -> None:
     assert memory(code)[:64].tolist() == list(range(64))
 
 
+@pytest.mark.parametrize(
+    ("opcode", "expected"),
+    [
+        ("{}_short_d16", 0xBEEF8384),
+        ("{}_short_d16_hi", 0x8384BEEF),
+        ("{}_ubyte_d16", 0xBEEF0084),
+        ("{}_ubyte_d16_hi", 0x0084BEEF),
+        ("{}_sbyte_d16", 0xBEEFFF84),
+        ("{}_sbyte_d16_hi", 0xFF84BEEF),
+    ],
+)
+def test_loads_to_half_a_register_leave_the_other(opcode: str, expected: int) -> None:
+    content = np.full(256, 0x11228384, np.uint32)
+    lds = opcode.replace("short", "u16").replace("ubyte", "u8").replace("sbyte", "i8")
+    loads = [
+        opcode.format("global_load") + " v3, v1, s[4:5]",
+        opcode.format("flat_load") + " v3, v[4:5]",
+        opcode.format("buffer_load") + " v3, v1, s[4:7], 0 offen",
+        "global_load_dword v6, v1, s[4:5]\ns_waitcnt vmcnt(0)\nds_write_b32 v1, v6\ns_waitcnt lgkmcnt(0)\n"
+        + lds.format("ds_read")
+        + " v3, v1",
+    ]
+    for load in loads:
+        code = BUFFER + "v_mov_b32_e32 v3, 0xbeefbeef\nv_mov_b32_e32 v5, s5\nv_add_u32_e32 v4, s4, v1\n" + load
+        got = memory(code + "\ns_waitcnt vmcnt(0) lgkmcnt(0)\nglobal_store_dword v1, v3, s[4:5]", content)
+        assert hex(int(got[5])) == hex(expected), load
+
+
+def test_flat_accesses_reach_global_memory() -> None:
+    code = POINTER + "v_mov_b32_e32 v5, s5\nv_add_u32_e32 v4, s4, v1\nflat_store_dword v[4:5], v0 offset:8"
+    assert memory(code)[:5].tolist() == [0, 0, 0, 1, 2]
+    code = POINTER + "v_mov_b32_e32 v5, s5\nv_mov_b32_e32 v4, s4\nv_mov_b32_e32 v2, 1\nflat_atomic_add v[4:5], v2"
+    assert memory(code)[0] == 64
+
+
 def test_lds_halves_and_signs() -> None:
     code = (
         POINTER + "v_mov_b32_e32 v2, 0x11228384\nds_write_{write} v1, v2\ns_waitcnt lgkmcnt(0)\nds_read_{read} v3, v1"
@@ -153,7 +209,34 @@ def test_lds_halves_and_signs() -> None:
         assert memory(code.format(write=write, read=read) + STORE.format("v3"))[0] == expected
 
 
-def test_lds_atomics() -> None:
+@pytest.mark.parametrize(
+    ("operation", "before", "value", "after"),
+    [
+        ("add_u32", 5, 0xFFFFFFFE, 3),
+        ("sub_u32", 5, 7, 0xFFFFFFFE),
+        ("min_u32", 5, 0xFFFFFFFE, 5),
+        ("max_u32", 5, 0xFFFFFFFE, 0xFFFFFFFE),
+        ("min_i32", 5, 0xFFFFFFFE, 0xFFFFFFFE),
+        ("max_i32", 5, 0xFFFFFFFE, 5),
+        ("and_b32", 12, 10, 8),
+        ("or_b32", 12, 10, 14),
+        ("xor_b32", 12, 10, 6),
+        ("add_f32", 0x3F800000, 0x40000000, 0x40400000),
+    ],
+)
+def test_lds_atomics(operation: str, before: int, value: int, after: int) -> None:
+    code = (
+        POINTER
+        + f"v_mov_b32_e32 v2, 0\nv_mov_b32_e32 v5, {before:#x}\nds_write_b32 v2, v5\nv_mov_b32_e32 v3, {value:#x}\n"
+    )
+    code += "s_mov_b64 exec, 1\nds_{} v2, v3\nds_read_b32 v4, v2"
+    assert memory(code.format(operation) + STORE.format("v4"))[0] == after
+    returned = code.replace("ds_{} v2", "ds_{} v4, v2").replace("\nds_read_b32 v4, v2", "")
+    name, kind = operation.rsplit("_", 1)
+    assert memory(returned.format(f"{name}_rtn_{kind}") + STORE.format("v4"))[0] == before
+
+
+def test_all_lanes_count_in_an_lds_atomic() -> None:
     code = (
         POINTER + "v_mov_b32_e32 v2, 0\nds_write_b32 v2, v2\nv_mov_b32_e32 v3, 2\nds_add_u32 v2, v3\nds_read_b32 v4, v2"
     )

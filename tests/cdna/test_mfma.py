@@ -11,7 +11,7 @@ from gluonmap.cdna.mfma import SHAPES
 
 RNG = np.random.default_rng(0)
 BITS = {"f16": 16, "bf16": 16, "f32": 32, "xf32": 32, "i8": 8, "fp8": 8, "bf8": 8, "fp4": 4}
-PLAIN = sorted((side, k, form) for side, k, form in SHAPES if form != "f8f6f4" and side > 4)
+PLAIN = sorted((side, k, form) for side, k, form in SHAPES if form not in ("f8f6f4", "f64") and side > 4)
 BLOCKS = sorted((k, form) for side, k, form in SHAPES if side == 4)
 
 
@@ -105,6 +105,25 @@ def test_shapes_and_types(side: int, K: int, form: str) -> None:
     )
     expected = result(side, a @ b.T)
     np.testing.assert_array_equal(got.view(np.int32 if integer else np.float32), expected)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+def test_products_of_float64(target: str) -> None:
+    a, b = (RNG.standard_normal((16, 4)) for _ in range(2))
+    c = RNG.standard_normal((16, 16))
+    # Lane l holds A[l % 16, l // 16] and B likewise; of the result, pair q is row 4 q + l // 16.
+    lane = np.arange(64)
+    given = {}
+    for first, values in ((100, a[lane % 16, lane // 16]), (102, b[lane % 16, lane // 16])):
+        given |= {first + j: values.view(np.uint32)[j::2] for j in range(2)}
+    for q in range(4):
+        row = np.ascontiguousarray(c[4 * q + lane // 16, lane % 16])
+        given |= {64 + 2 * q + j: row.view(np.uint32)[j::2] for j in range(2)}
+    for addend, expected in (("0", a @ b.T), ("v[64:71]", a @ b.T + c)):
+        waves = execute(f"v_mfma_f64_16x16x4_f64 v[0:7], v[100:101], v[102:103], {addend}", given, target=target)
+        for q in range(4):
+            got = np.stack([waves.U[2 * q][0], waves.U[2 * q + 1][0]], axis=-1).copy().view(np.float64)[:, 0]
+            np.testing.assert_allclose(got, expected[4 * q + lane // 16, lane % 16], rtol=1e-14)
 
 
 def test_the_addend_is_added() -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from assembly import execute
 
 from gluonmap import cdna
+from gluonmap.cdna.access import ATOMICS
+from gluonmap.cdna.emit.vector import _SPECIAL
+from gluonmap.cdna.lds import _UPDATES
 from gluonmap.cdna.opcodes import scalar, vector
 
 NAN, INF = math.nan, math.inf
@@ -32,7 +37,8 @@ LANES = {
     "v_lshl_or_b32": [(3, 4, 1, 0x31), (1, 33, 0, 2)],
     "v_bfi_b32": [(0xFFFF0000, 0x12345678, 0x9ABCDEF0, 0x1234DEF0)],
     "v_bfe_u32": [(0xABCD1234, 8, 8, 0x12), (0xABCD1234, 16, 16, 0xABCD), (5, 0, 0, 0)],
-    "v_bfe_i32": [(0x0000F000, 12, 4, -1), (0x00007000, 12, 4, 7), (5, 0, 0, 0)],
+    # The last one reaches beyond bit 31.
+    "v_bfe_i32": [(0x0000F000, 12, 4, -1), (0x00007000, 12, 4, 7), (5, 0, 0, 0), (-0x55555556, 14, 31, -0x15556)],
     "v_bfm_b32": [(4, 8, 0xF00)],
     "v_bfrev_b32": [(1, 0x80000000), (0x12345678, 0x1E6A2C48)],
     "v_bcnt_u32_b32": [(0xFF, 10, 18)],
@@ -483,6 +489,48 @@ def test_dot_products_that_accumulate() -> None:
         execute("v_dot2_f32_f16 v2, v0, v1, v2 op_sel_hi:[0,1,1]", {0: 0, 1: 0})
 
 
+ONE, TWO, THREE = 0x3C00, 0x4000, 0x4200
+"""float16."""
+PAIRS = {
+    # Sources and result, the lower half last: of 16 bits in one register, of 32 in two.
+    "v_pk_add_f16": [(ONE << 16 | TWO, TWO << 16 | ONE, THREE << 16 | THREE)],
+    "v_pk_mul_f16": [(ONE << 16 | TWO, THREE << 16 | ONE, THREE << 16 | TWO)],
+    "v_pk_fma_f16": [(ONE << 16 | TWO, TWO << 16 | ONE, ONE << 16 | ONE, THREE << 16 | THREE)],
+    "v_pk_max_f16": [(ONE << 16 | TWO, TWO << 16 | 0x7E00, TWO << 16 | TWO)],
+    "v_pk_min_f16": [(ONE << 16 | TWO, 0xC000 << 16 | 0x7E00, 0xC000 << 16 | TWO)],
+    "v_pk_add_u16": [(0xFFFF0001, 0x00020003, 0x00010004)],
+    "v_pk_add_i16": [(0xFFFF0001, 0x00020003, 0x00010004)],
+    "v_pk_sub_u16": [(0x00010005, 0x00020003, 0xFFFF0002)],
+    "v_pk_sub_i16": [(0x00010005, 0x00020003, 0xFFFF0002)],
+    "v_pk_mul_lo_u16": [(0x01000003, 0x01010005, 0x0100000F)],
+    "v_pk_mad_u16": [(0x01000003, 0x01010005, 0x00010002, 0x01010011)],
+    "v_pk_max_i16": [(0xFFFF0001, 0x00010002, 0x00010002)],
+    "v_pk_max_u16": [(0xFFFF0001, 0x00010002, 0xFFFF0002)],
+    "v_pk_min_i16": [(0xFFFF0001, 0x00010002, 0xFFFF0001)],
+    "v_pk_min_u16": [(0xFFFF0001, 0x00010002, 0x00010001)],
+    "v_pk_lshlrev_b16": [(0x00110004, 0x80010001, 0x00020010)],
+    "v_pk_lshrrev_b16": [(0x00040011, 0x80018001, 0x08004000)],
+    "v_pk_ashrrev_i16": [(0x00040001, 0x80008002, 0xF800C001)],
+    "v_pk_add_f32": [(0x3F80000040000000, 0x400000003F800000, 0x4040000040400000)],
+    "v_pk_mul_f32": [(0x3F80000040000000, 0x404000003F800000, 0x4040000040000000)],
+    "v_pk_fma_f32": [(0x3F80000040000000, 0x400000003F800000, 0x3F8000003F800000, 0x4040000040400000)],
+    "v_pk_mov_b32": [(0x1111111122222222, 0x3333333344444444, 0x4444444422222222)],
+}
+
+
+@pytest.mark.parametrize("name", sorted(vector.PACKED))
+def test_packed_opcodes(name: str) -> None:
+    wide = vector.PACKED[name].result in "uif"
+    for *sources, expected in PAIRS[name]:
+        given = {2 * k + j: bits >> 32 * j & 0xFFFFFFFF for k, bits in enumerate(sources) for j in range(2)}
+        places = [f"v[{2 * k}:{2 * k + 1}]" if wide else f"v{2 * k}" for k in range(len(sources))]
+        # The default takes the lower register of each source for the lower result, the upper ones for the upper.
+        how = " op_sel_hi:[0,1]" if name == "v_pk_mov_b32" else ""
+        waves = execute(f"{name} {'v[8:9]' if wide else 'v8'}, {', '.join(places)}{how}", given)
+        got = int(waves.U[8][0, 0]) | (int(waves.U[9][0, 0]) << 32 if wide else 0)
+        assert hex(got) == hex(expected)
+
+
 def test_packed_opcodes_take_halves_by_op_sel() -> None:
     pair = int.from_bytes(np.array([1.0, 2.0], np.float16).tobytes(), "little")
     more = int.from_bytes(np.array([10.0, 20.0], np.float16).tobytes(), "little")
@@ -540,8 +588,29 @@ def test_8_bit_floats_by_target() -> None:
     assert [waves.F[2][0, 0], waves.F[3][0, 0]] == [1.0, -2.0]
     waves = execute("v_cvt_scalef32_pk_bf16_fp8 v2, v0, 1.0", {0: 0xC038}, target="gfx950")
     assert int(waves.U[2][0, 0]) == 0xC0003F80
-    with pytest.raises(cdna.NotExecuted, match="a scale that is not 1"):
-        execute("v_cvt_scalef32_pk_fp8_f32 v1, v0, v0, 2.0", {0: 0}, target="gfx950")
+
+
+def test_8_bit_floats_and_fp4_with_scales() -> None:
+    # Packing divides by the scale, unpacking multiplies; of a scale only the exponent counts.
+    waves = execute("v_cvt_scalef32_pk_fp8_f32 v1, v0, v2, 2.0", {0: 0x40000000, 2: 0xC0800000}, target="gfx950")
+    assert int(waves.U[1][0, 0]) == 0xDEADC038
+    waves = execute("v_cvt_scalef32_pk_f32_fp8 v[2:3], v0, v1", {0: 0xC038, 1: 0x40400000}, target="gfx950")
+    assert [waves.F[2][0, 0], waves.F[3][0, 0]] == [2.0, -4.0]
+    for select, expected in (
+        ("0,0,0", [1.0, 1.5]),
+        ("1,0,0", [2.0, 3.0]),
+        ("0,1,0", [4.0, 6.0]),
+        ("1,1,0", [-0.5, -6.0]),
+    ):
+        text = f"v_cvt_scalef32_pk_f32_fp4 v[2:3], v0, 1.0 op_sel:[{select}]"
+        waves = execute(text, {0: 0xF9765432}, target="gfx950")
+        assert [waves.F[2][0, 0], waves.F[3][0, 0]] == expected
+    assert int(execute("v_cvt_scalef32_pk_bf16_fp4 v2, v0, 2.0", {0: 0x32}, target="gfx950").U[2][0, 0]) == 0x40404000
+    assert int(execute("v_cvt_scalef32_pk_f16_bf8 v2, v0, 0.5", {0: 0xC03C}, target="gfx950").U[2][0, 0]) == 0xBC003800
+    with pytest.raises(cdna.NotExecuted, match="has to be rounded"):
+        execute("v_cvt_scalef32_pk_f16_fp8 v2, v0, v1", {0: 0x38, 1: 0x50000000}, target="gfx950")
+    with pytest.raises(cdna.NotExecuted, match="infinite or no number"):
+        execute("v_cvt_scalef32_pk_f32_fp8 v[2:3], v0, v1", {0: 0x38, 1: 0x7F800000}, target="gfx950")
 
 
 def test_multiply_add_of_64_bits() -> None:
@@ -632,13 +701,13 @@ def test_lanes_pull_push_swap_and_read() -> None:
         "v_add_f32_foo v0, v1, v2",
         "v_mul_lo_u32 v0, v1, v2 clamp",
         "v_mov_b32_dpp v0, v1 row_share:3",
-        "v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], 0",
         "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0 cbsz:1",
         "v_add_f32_e32 v0, src_shared_base, v1",
         "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 1",
-        "flat_load_dword v0, v[2:3]",
-        "ds_read_u16_d16 v0, v1",
         "s_getpc_b64 s[0:1]",
+        "v_mfma_f64_4x4x4_4b_f64 v[0:1], v[8:9], v[10:11], 0",
+        "scratch_load_short_d16 v0, off, off",
+        "v_cvt_scalef32_pk_fp4_f32 v0, v1, v2, 1.0",
     ],
 )
 def test_what_is_not_known_is_not_executed_and_named(unknown: str) -> None:
@@ -649,6 +718,80 @@ def test_what_is_not_known_is_not_executed_and_named(unknown: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "exec_after"),
+    [
+        ("s_and_saveexec_b64", 0b1000),
+        ("s_or_saveexec_b64", 0b1110),
+        ("s_xor_saveexec_b64", 0b0110),
+        ("s_andn1_saveexec_b64", 0b0010),
+        ("s_andn2_saveexec_b64", 0b0100),
+    ],
+)
+def test_opcodes_that_save_exec(name: str, exec_after: int) -> None:
+    waves = execute(f"{name} s[4:5], s[0:1]", s={0: 0b1100, 1: 0}, exec_=0b1010)
+    assert (int(waves.SQ[126][0, 0]), int(waves.SQ[4][0, 0]), bool(waves.scc[0, 0])) == (exec_after, 0b1010, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "taken", "left"),
+    [
+        ("s_cmp_eq_u32 s0, s0", "s_cbranch_scc1", "s_cbranch_scc0"),
+        ("s_mov_b64 vcc, 0", "s_cbranch_vccz", "s_cbranch_vccnz"),
+        ("s_mov_b64 exec, 1", "s_cbranch_execnz", "s_cbranch_execz"),
+    ],
+)
+def test_branches(before: str, taken: str, left: str) -> None:
+    for opcode, expected in ((taken, 1), (left, 2)):
+        waves = execute(f"s_mov_b32 s4, 1\n{before}\n{opcode} over\ns_mov_b32 s4, 2\nover:\ns_nop 0")
+        assert int(waves.SU[4][0, 0]) == expected
+
+
+def test_constants_added_and_multiplied_in_place() -> None:
+    waves = execute("s_addk_i32 s4, 0xffff", s={4: 5})
+    assert int(waves.SU[4][0, 0]) == 4 and not waves.scc[0, 0]
+    waves = execute("s_addk_i32 s4, 1", s={4: 0x7FFFFFFF})
+    assert int(waves.SU[4][0, 0]) == 0x80000000 and waves.scc[0, 0]
+    assert int(execute("s_mulk_i32 s4, 0xfffe", s={4: 5}).SI[4][0, 0]) == -10
+
+
+def test_halves_are_packed_and_mixed() -> None:
+    halves = {0: 0x44443C00, 1: 0x40003333}
+    assert int(execute("v_pack_b32_f16 v2, v0, v1", halves).U[2][0, 0]) == 0x33333C00
+    assert int(execute("v_pack_b32_f16 v2, v0, v1 op_sel:[1,1,0]", halves).U[2][0, 0]) == 0x40004444
+    two = int(np.float32(2).view(np.uint32))
+    waves = execute("v_fma_mixlo_f16 v2, v0, v1, v1 op_sel_hi:[1,0,0]", {0: 0x00003E00, 1: two})
+    assert int(waves.U[2][0, 0]) == 0xDEAD4500
+    assert int(execute("v_bitop3_b16 v3, v0, v1, v2 bitop3:0xe8", {0: 12, 1: 10, 2: 6}).U[3][0, 0]) & 0xFFFF == 14
+
+
+def test_8_bit_floats_of_five_exponent_bits() -> None:
+    for target, expected in (("gfx942", 1.0), ("gfx950", 2.0)):
+        assert execute("v_cvt_f32_bf8_e32 v1, v0", {0: 0x40}, target=target).F[1][0, 0] == expected
+        waves = execute("v_cvt_pk_f32_bf8_e32 v[2:3], v0", {0: 0xC040}, target=target)
+        assert [waves.F[2][0, 0], waves.F[3][0, 0]] == [expected, -expected]
+    waves = execute("v_cvt_pk_f32_fp8_e32 v[2:3], v0", {0: 0xC038}, target="gfx950")
+    assert [waves.F[2][0, 0], waves.F[3][0, 0]] == [1.0, -2.0]
+    waves = execute("v_cvt_pk_bf8_f32 v1, v0, v2", {0: 0x3F800000, 2: 0xC0000000}, target="gfx950")
+    assert int(waves.U[1][0, 0]) == 0xDEADC03C
+
+
 def test_an_unknown_instruction_that_is_not_reached_is_no_obstacle() -> None:
     waves = execute("s_branch over\nv_foo v0, v1\nover:\nv_mov_b32_e32 v0, 1")
     assert int(waves.U[0][0, 0]) == 1
+
+
+NAMED = sorted(
+    {*_SPECIAL, *vector.ACCUMULATE, *vector.CONSTANT, *vector.PACKED}
+    | {*scalar.SAVE_EXEC, *scalar.IN_PLACE, *scalar.BRANCHES}
+    | {*ATOMICS, *_UPDATES}
+)
+
+
+def test_every_opcode_outside_the_tables_is_named_by_a_test() -> None:
+    # Those of the tables above have vectors of their own; the rest stand in the text of a test here or in test_memory.
+    folder = Path(__file__).parent
+    words = set(re.findall(r"\w+", "".join((folder / f"test_{name}.py").read_text() for name in ("opcodes", "memory"))))
+    plain = {word.removesuffix("_e32").removesuffix("_e64") for word in words}
+    atomics = {word.partition("_atomic_")[2] for word in words} | {word.removeprefix("ds_") for word in words}
+    assert [name for name in NAMED if name not in plain | atomics | {w.replace("_rtn", "") for w in atomics}] == []

@@ -69,8 +69,8 @@ def test_lines_of_the_source() -> None:
     code = read(
         text('.file 1 "/somewhere" "kernel.py"\n.loc 1 42 7\nv_mov_b32_e32 v0, 1\n.loc 1 0 7\nv_mov_b32_e32 v1, 1')
     )
-    assert code.instructions[0].line == Line("kernel.py", 42)
-    assert code.instructions[1].line == Line("kernel.py", 42)
+    assert code.instructions[0].line == Line("kernel.py", 42, (), "/somewhere/kernel.py")
+    assert code.instructions[1].line == Line("kernel.py", 42, (), "/somewhere/kernel.py")
 
 
 def test_lines_of_inlined_functions_say_where_these_are_called() -> None:

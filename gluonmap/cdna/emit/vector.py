@@ -10,7 +10,7 @@ import numpy as np
 
 from gluonmap.cdna.arithmetic import DIVISION_F32, DIVISION_F64, bit_table, fma, to_byte_float
 from gluonmap.cdna.errors import NotExecuted
-from gluonmap.cdna.formats import BF8, FP8
+from gluonmap.cdna.formats import BF8, E2M1, FP8
 from gluonmap.cdna.opcodes.vector import (
     ACCUMULATE,
     COMPARE,
@@ -386,12 +386,11 @@ _SCALED = re.compile(r"v_cvt_scalef32_pk_(fp8|bf8)_(f32|f16|bf16)$")
 
 
 def _pack_scaled(out: Writer, i: Instruction, match: re.Match[str]) -> None:
-    """v_cvt_scalef32_pk_fp8_f32 and its kin, with a scale of 1 and no other."""
+    """v_cvt_scalef32_pk_fp8_f32 and its kin: values divided by 2 to the scale's exponent."""
     _check(i, frozenset(("op_sel",)))
     form, source = match.groups()
     upper = list_modifier(i, "op_sel", len(i.operands), 0)[len(i.operands) - 1]
     destination, *sources, scale = i.operands
-    out.line(f"if ({out.source(scale, 'f')} != 1).any(): raise NotExecuted({i.text + ': a scale that is not 1'!r})")
     wide = out.constant(np.float32)
     if source == "f32":
         low, high = (out.source(o, "f") for o in sources)
@@ -401,26 +400,35 @@ def _pack_scaled(out: Writer, i: Instruction, match: re.Match[str]) -> None:
         word = out.source(sources[0], "u")
         shift, mask = out.constant(np.uint32(16)), out.constant(np.uint32(0xFFFF0000))
         low, high = f"({word} << {shift}).view({wide})", f"({word} & {mask}).view({wide})"
+    out.line(f"power = power_of(w, {out.source(scale, 'u')}, {i.text!r})")
+    low, high = (f"({value} / power).astype({wide})" for value in (low, high))
     out.put(destination, "w", _byte_pair(out, _byte_table(out, form), low, high), upper=upper, keep=True)
 
 
-_UNSCALED = re.compile(r"v_cvt_scalef32_pk_(f32|f16|bf16)_(fp8|bf8)$")
+_UNSCALED = re.compile(r"v_cvt_scalef32_pk_(f32|f16|bf16)_(fp8|bf8|fp4)$")
 
 
 def _unpack_scaled(out: Writer, i: Instruction, match: re.Match[str]) -> None:
-    """v_cvt_scalef32_pk_f32_fp8 and its kin, with a scale of 1 and no other. All values fit into the wider types."""
+    """v_cvt_scalef32_pk_f32_fp8 and its kin: values times 2 to the scale's exponent, where nothing is rounded."""
     _check(i, frozenset(("op_sel",)))
     result, form = match.groups()
     destination, source, scale = i.operands
-    upper = list_modifier(i, "op_sel", 3, 0)[0]
-    out.line(f"if ({out.source(scale, 'f')} != 1).any(): raise NotExecuted({i.text + ': a scale that is not 1'!r})")
-    out.line(f"codes = {out.source(source, 'u')} >> {out.constant(np.uint32(16 * upper))}")
+    select = list_modifier(i, "op_sel", 3, 0)
+    if form == "fp4":
+        shift, bits, table = 8 * (select[0] + 2 * select[1]), 4, out.constant(E2M1)
+    else:
+        shift, bits, table = 16 * select[0], 8, _byte_table(out, form)
+    mask = (1 << bits) - 1
+    out.line(f"codes = {out.source(source, 'u')} >> {out.constant(np.uint32(shift))}")
+    out.line(f"power = power_of(w, {out.source(scale, 'u')}, {i.text!r})")
+    for name, value in (("low", f"codes & {mask}"), ("high", f"(codes >> {bits}) & {mask}")):
+        out.line(f"{name} = exactly(w, {table}[{value}] * power, {result!r}, {i.text!r})")
     if result == "f32":
-        _put_byte_pair(out, destination, _byte_table(out, form))
+        out.put(destination, "f", "low")
+        out.put(destination, "f", "high", upper=1)
     else:
         pack = out.constant(TABLE["v_cvt_pk_f16_f32" if result == "f16" else "v_cvt_pk_bf16_f32"].compute)
-        table = _byte_table(out, form)
-        out.put(destination, "u", f"{pack}({table}[codes & 255], {table}[(codes >> 8) & 255])")
+        out.put(destination, "u", f"{pack}(low, high)")
 
 
 def _byte_pair(out: Writer, table: str, low: str, high: str) -> str:

@@ -47,14 +47,17 @@ def _field(x: Array, control: Array) -> Any:
 
 
 def _signed_field(x: Array, control: Array) -> Any:
+    # The sign moves in from above, so a field that would reach beyond bit 31 ends there.
     width = np.minimum((control >> u32(16)) & u32(127), u32(32)).astype(i64)
-    value = _field(x.view(u32), control).astype(i64)
+    value = (x >> (control & u32(31)).astype(i32)).astype(i64) & ((i64(1) << width) - 1)
     return np.where(width == 0, 0, value - (((value >> np.maximum(width - 1, 0)) & 1) << width)).astype(i32)
 
 
 def _field64(x: Array, control: Array) -> Any:
-    width = np.minimum((control >> u32(16)) & u32(127), u32(63)).astype(u64)
-    return (x >> (control & u32(63)).astype(u64)) & ((u64(1) << width) - u64(1))
+    width = np.minimum((control >> u32(16)) & u32(127), u32(64)).astype(u64)
+    # In two steps, since numpy shifts by 63 at most.
+    mask = ~((~u64(0) << (width >> u64(1))) << (width - (width >> u64(1))))
+    return (x >> (control & u32(63)).astype(u64)) & mask
 
 
 def _shifted_add(by: int) -> Scalar:
@@ -125,8 +128,8 @@ TABLE: dict[str, Scalar] = {
     "s_lshl4_add_u32": _shifted_add(4),
     "s_min_i32": Scalar("i", "ii", np.minimum, condition=np.less),
     "s_min_u32": Scalar("u", "uu", np.minimum, condition=np.less),
-    "s_max_i32": Scalar("i", "ii", np.maximum, condition=np.greater),
-    "s_max_u32": Scalar("u", "uu", np.maximum, condition=np.greater),
+    "s_max_i32": Scalar("i", "ii", np.maximum, condition=np.greater_equal),
+    "s_max_u32": Scalar("u", "uu", np.maximum, condition=np.greater_equal),
     "s_abs_i32": Scalar("i", "i", np.abs, nonzero=True),
     "s_sext_i32_i16": Scalar("i", "i", lambda a: (a << i32(16)) >> i32(16)),
     "s_sext_i32_i8": Scalar("i", "i", lambda a: (a << i32(24)) >> i32(24)),

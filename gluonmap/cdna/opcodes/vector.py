@@ -57,8 +57,9 @@ def _field(x: Array, offset: Array, width: Array) -> Any:
 
 
 def _signed_field(x: Array, offset: Array, width: Array) -> Any:
+    # The sign moves in from above, so a field that would reach beyond bit 31 ends there.
     size = (width & u32(31)).astype(i64)
-    value = _field(np.asarray(x).view(u32), offset, width).astype(i64)
+    value = (x >> (offset & u32(31)).astype(i32)).astype(i64) & ((i64(1) << size) - 1)
     return np.where(size == 0, 0, value - ((value >> np.maximum(size - 1, 0) & 1) << size)).astype(i32)
 
 
