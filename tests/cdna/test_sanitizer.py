@@ -279,8 +279,7 @@ def test_work_groups_that_write_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     ("release", "kinds_"), [("global_atomic_swap v9, v10, s[4:5] offset:256", []), ("", [Kind.GROUP_RACE])]
 )
-@pytest.mark.parametrize("order", [None, 1])
-def test_a_lock_orders_what_work_groups_write(release: str, kinds_: list[Kind], order: int | None) -> None:
+def test_a_lock_orders_what_work_groups_write(release: str, kinds_: list[Kind]) -> None:
     # The lock lies behind 64 words, which each work-group writes while it has it: with its own number.
     take = "v_mov_b32_e32 v8, 0\nglobal_atomic_cmpswap v7, v8, v[4:5], s[4:5] offset:256 sc0"
     code = (
@@ -307,7 +306,7 @@ def test_a_lock_orders_what_work_groups_write(release: str, kinds_: list[Kind], 
         """
     )
     words = np.zeros(128, np.uint32)
-    assert kinds(findings(code, words, groups=3, order=order)) == kinds_
+    assert kinds(findings(code, words, groups=3, order=1)) == kinds_
 
 
 def test_atomics_of_several_work_groups_are_no_race() -> None:
