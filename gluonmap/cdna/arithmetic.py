@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -35,16 +37,17 @@ def fma(a: Array, b: Array, c: Array) -> Array:
     return total.astype(f32)
 
 
-def _to_odd(total: Array, a: Array, b: Array, tied: Array) -> Array:
-    """`total` = a + b moved by one unit in the last place towards the exact sum, where it is `tied` and inexact."""
-    part = total - a
-    error = (a - (total - part)) + (b - part)
-    return np.where(tied & (error != 0), np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
+def _to_odd(total: Array, a: Array, b: Array, even: Array) -> Array:
+    """`total` = a + b moved by one unit in the last place towards the exact sum, where it is `even` and inexact."""
+    _, error = _exact_sum(a, b)
+    return np.where(even & (error != 0), np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
 
 
 def fma_f16(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c of float16, rounded once: product and sum are exact in float64, but for the widest exponents."""
-    return (a.astype(f64) * b.astype(f64) + c.astype(f64)).astype(f16)
+    """a * b + c of float16, rounded once: the product is exact in float64, and the sum is odd where it is not."""
+    product, addend = np.multiply(a, b, dtype=f64), c.astype(f64)
+    total = np.asarray(product + addend)
+    return _to_odd(total, product, addend, (total.view(u64) & u64(1)) == 0).astype(f16)
 
 
 def bits(x: Array, dtype: Any) -> Array:
@@ -73,13 +76,39 @@ def f16_bits_toward_zero(x: Array) -> Array:
 
 
 def fma_f64(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c of float64, from the product in two parts: rounded once, but for sums very near a tie."""
+    """a * b + c of float64, rounded once (Boldo and Melquiond: the parts are added up odd, then to nearest)."""
+    a, b, c = np.broadcast_arrays(a, b, c)
     high, low = _exact_product(a, b)
-    total = high + c
-    part = total - high
-    error = (high - (total - part)) + (c - part)
-    exact = total + (error + low)
-    return np.where(np.isfinite(exact), exact, a * b + c)
+    upper, under = _exact_sum(c, low)
+    total, rest = _exact_sum(high, upper)
+    part = np.asarray(under + rest)
+    part = _to_odd(part, under, rest, (part.view(u64) & u64(1)) == 0)
+    result = np.where(np.isfinite(total + part), total + part, a * b + c)
+    # Where the parts themselves would overflow or vanish.
+    finite = np.isfinite(a) & np.isfinite(b)
+    result = np.where(finite & np.isinf(c), c, result)
+    wide = finite & np.isfinite(c) & (a != 0) & (b != 0)
+    wide &= (np.maximum(np.abs(a), np.abs(b)) > 2.0**990) | (np.abs(high) < 2.0**-900) | (np.abs(high) > 2.0**990)
+    for place in zip(*np.nonzero(wide), strict=True):
+        result[place] = _exactly(float(a[place]), float(b[place]), float(c[place]))
+    return result
+
+
+def _exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """a + b as a float64 and what it lacks (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _exactly(a: float, b: float, c: float) -> float:
+    """a * b + c of finite numbers, rounded once; a and b are not 0."""
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    try:
+        value = float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+    return value if value else math.copysign(0.0, float(exact > 0) - float(exact < 0))
 
 
 def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:

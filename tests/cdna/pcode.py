@@ -559,7 +559,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "log2": _floats(_log2),
     "sin": _floats(math.sin),
     "cos": _floats(math.cos),
-    "pow": lambda a, x: _floats(lambda y: math.inf if y > 2000 else 2.0**y)(x),
+    "pow": lambda a, x: _floats(lambda y: math.inf if y >= 1024 else 2.0**y)(x),
     "abs": lambda x: Value(x.bits & ~(1 << (x.width - 1)), x.kind, x.width),
     "mantissa": _floats(lambda x: math.frexp(x)[0]),
     "exponent": lambda x: Value((math.frexp(x.number)[1] - 1 + {32: 127, 64: 1023}[x.width]) & 0xFFFFFFFF, "i", 32),

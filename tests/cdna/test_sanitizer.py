@@ -279,8 +279,7 @@ def test_work_groups_that_write_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     ("release", "kinds_"), [("global_atomic_swap v9, v10, s[4:5] offset:256", []), ("", [Kind.GROUP_RACE])]
 )
-@pytest.mark.parametrize("order", [None, 1, 2])
-def test_a_lock_orders_what_work_groups_write(release: str, kinds_: list[Kind], order: int | None) -> None:
+def test_a_lock_orders_what_work_groups_write(release: str, kinds_: list[Kind]) -> None:
     # The lock lies behind 64 words, which each work-group writes while it has it: with its own number.
     take = "v_mov_b32_e32 v8, 0\nglobal_atomic_cmpswap v7, v8, v[4:5], s[4:5] offset:256 sc0"
     code = (
@@ -307,7 +306,7 @@ def test_a_lock_orders_what_work_groups_write(release: str, kinds_: list[Kind], 
         """
     )
     words = np.zeros(128, np.uint32)
-    assert kinds(findings(code, words, groups=3, order=order)) == kinds_
+    assert kinds(findings(code, words, groups=3, order=1)) == kinds_
 
 
 def test_atomics_of_several_work_groups_are_no_race() -> None:
@@ -362,14 +361,13 @@ def test_the_order_of_waves_shows_a_missing_barrier_in_the_numbers() -> None:
     assert result(store.replace("s_barrier", "s_nop 0"), 1) != (np.arange(128) ^ 64).tolist()
 
 
-# Compiled kernels, mutated.
-
-RNG = np.random.default_rng(0)
+# Compiled kernels, mutated. Each case draws the same numbers whatever ran before it.
 
 
 def gemm_case(target: str) -> Case:
     import gluon_kernels
 
+    rng = np.random.default_rng(0)
     M, N, K = 60, 56, 120
     code = compiled(
         gluon_kernels.gemm,
@@ -382,7 +380,7 @@ def gemm_case(target: str) -> Case:
     )
 
     def launch(M: int, N: int, K: int) -> tuple[tuple[int, ...], list[Any]]:
-        a, b = (cdna.encode(RNG.integers(-4, 5, shape), "fp16") for shape in ((M, K), (K, N)))
+        a, b = (cdna.encode(rng.integers(-4, 5, shape), "fp16") for shape in ((M, K), (K, N)))
         out = cdna.Unwritten(np.full((M, N), 99, np.float32))
         return (1, 1), [a, b, out, M, N, K, K, N, N]
 
@@ -399,10 +397,14 @@ def softmax_case(target: str) -> Case:
         {"x_ptr": "*fp32", "y_ptr": "*fp32", "columns": 1001},
         {"BLOCK": 1024, "num_warps": 4},
     )
+    rng = np.random.default_rng(0)
     # So wide that the smallest results are denormal: what scales them is needed.
-    x = RNG.uniform(-100, 0, (2, 1001)).astype(np.float32)
-    launch = (2,), [x, cdna.Unwritten(np.zeros_like(x)), 1001]
-    return Case(code.asm["amdgcn"], code.metadata.shared, (launch,))
+    wide = rng.uniform(-100, 0, (2, 1001)).astype(np.float32)
+    # Whoever loses a row's maximum overflows.
+    steep = rng.uniform(-100, 0, (16, 1001)).astype(np.float32)
+    steep[np.arange(16), rng.integers(0, 1001, 16)] = 200
+    launches = (((len(x),), [x, cdna.Unwritten(np.zeros_like(x)), 1001]) for x in (wide, steep))
+    return Case(code.asm["amdgcn"], code.metadata.shared, tuple(launches))
 
 
 def copy_case(wait: int, last: int) -> Case:
@@ -414,7 +416,7 @@ def copy_case(wait: int, last: int) -> Case:
         {"x_ptr": "*fp16", "y_ptr": "*fp16"},
         {"TILES": 5, "WAIT": wait, "LAST": last, "num_warps": 4},
     )
-    x = RNG.standard_normal((5, 64, 64)).astype(np.float16)
+    x = np.random.default_rng(0).standard_normal((5, 64, 64)).astype(np.float16)
     launch = (1,), [x, cdna.Unwritten(np.zeros_like(x))]
     return Case(code.asm["amdgcn"], code.metadata.shared, (launch,))
 
@@ -499,7 +501,8 @@ def ring_case(buffers: int, more: int, folder: Path) -> Case:
         {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 1, "NUM_BUFFERS": buffers, "NONKDIM": 16}
         | {"EVEN_K": True, "num_warps": 4},
     )
-    a, b = (cdna.encode(RNG.standard_normal(shape), "bf16") for shape in ((M, K), (N, K)))
+    rng = np.random.default_rng(0)
+    a, b = (cdna.encode(rng.standard_normal(shape), "bf16") for shape in ((M, K), (N, K)))
     arguments = [a, b, cdna.Unwritten(np.zeros((M, N), np.uint16)), M, N, K, K, K, N]
     return Case(code.asm["amdgcn"], code.metadata.shared, (((1,), arguments),))
 
