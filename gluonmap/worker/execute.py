@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import itertools
 import os
+import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 import msgspec
 
 from gluonmap import cdna, exitcode
+from gluonmap.cdna.text import Line
 from gluonmap.model import Candidate, Figures, Finding, Value
 from gluonmap.targets import Target
 from gluonmap.worker import check, compile, fingerprint, vendor
@@ -181,7 +183,7 @@ class Execute(Launch):
             self.checker.findings = found
             first = result.findings[0]
             if first.line is not None:
-                file, line = first.line.file, first.line.line
+                file, line = own_place(first.line, str(getattr(self.kernel.module, "__file__", "")))
                 self.evidence = msgspec.structs.replace(self.evidence, file=file, line=line)
             raise Unsafe(found)
 
@@ -264,6 +266,22 @@ class Unsafe(check.Wrong):
         text = f"{first.instruction} (wave {first.wave}{lane}) {first.detail}".strip()
         super().__init__(first.kind, text + (f"; {more} more instruction{'s' if more > 1 else ''}" if more else ""))
         self.status = exitcode.UNSAFE
+
+
+def own_place(line: Line, kernel_file: str) -> tuple[str, int]:
+    """Path and line of the innermost place that the user wrote: in the kernel's file, or in one that it imported.
+
+    Machine code names files without their folders; "" and 0 where none of these has such a name.
+    """
+    own = {os.path.basename(kernel_file): kernel_file}
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if isinstance(path, str) and not {"site-packages", "triton"} & set(Path(path).parts):
+            own.setdefault(os.path.basename(path), path)
+    for file, _, number in (place.rpartition(":") for place in (f"{line.file}:{line.line}", *line.called_from)):
+        if path := own.get(os.path.basename(file)):
+            return path, int(number)
+    return "", 0
 
 
 def findings_of(found: Sequence[cdna.Finding]) -> tuple[Finding, ...]:

@@ -72,7 +72,7 @@ class Launch:
             self._end(wrong.status, wrong.kind, str(wrong))
         except Mismatch as mistake:
             self._end(exitcode.SKIPPED, "no reference", str(mistake))
-        if self.checker.runs:
+        if self.checker.runs or self.checker.findings:
             self.evidence = msgspec.structs.replace(self.evidence, check=self.checker.found())
         return self.evidence
 
