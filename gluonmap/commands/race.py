@@ -11,7 +11,7 @@ import click
 from gluonmap.options import pair, value_of
 
 if TYPE_CHECKING:
-    from gluonmap.model import Value
+    from gluonmap.model import COMPILED, Value
     from gluonmap.probefile import ProbeFile
     from gluonmap.raced import RaceRecord, Split
     from gluonmap.space import SpaceMap
@@ -129,7 +129,7 @@ def mapped(
     )
     with Progress(quiet=quiet) as listen:
         stored = campaign.of_this_device(settings, listen)
-    if stored.space.outcome != "PASS":
+    if stored.space.outcome not in COMPILED:
         raise UsageError(
             f"the baseline of {stored.space.kernel!r} is {stored.space.outcome} on {stored.space.target}: there is "
             f"nothing to race. gluonmap probe {kernel_or_map} says why."

@@ -10,7 +10,7 @@ import msgspec
 from gluonmap import targets
 from gluonmap.differing.bridge import Bridge
 from gluonmap.joint import Joint, Standing
-from gluonmap.model import Config, Outcome, Stage, Value
+from gluonmap.model import COMPILED, Config, Stage, Value
 from gluonmap.space import SpaceMap
 
 CAUSES = ("kernel", "target", "Triton", "source", "arguments", "fixed", "derived")
@@ -113,7 +113,7 @@ def notes(bridge: Bridge, found: Sequence[Circumstance]) -> Iterator[str]:
     causes = [item.name for item in found if item.name in CAUSES]
     if before.kernel != after.kernel and Path(before.file).name != Path(after.file).name:
         yield "these seem to be two kernels, and no two states of one"
-    if after.outcome != Outcome.PASS or before.outcome != Outcome.PASS:
+    if not {before.outcome, after.outcome} <= set(COMPILED):
         yield "a map whose baseline fails knows nothing else: only the baselines are compared"
     if not bridge.one_baseline:
         yield (
@@ -125,7 +125,7 @@ def notes(bridge: Bridge, found: Sequence[Circumstance]) -> Iterator[str]:
     if not before.source or not after.source:
         yield "a map does not record the source that it was made from: whether the kernel has changed is not known"
     for name, space in (("A", before), ("B", after)):
-        if space.joint is None and space.outcome == Outcome.PASS:
+        if space.joint is None and space.outcome in COMPILED:
             yield f"{name} knows one knob at a time only, so no whole spaces are compared: probe with --depth joint"
         if space.unanswered or (space.joint and space.joint.stopped):
             yield f"{name} is incomplete: its probe ended before its time"

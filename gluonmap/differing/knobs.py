@@ -9,7 +9,7 @@ import msgspec
 
 from gluonmap.differing.bridge import Bridge
 from gluonmap.judge import Feasibility, feasibility, same
-from gluonmap.model import Effect, KnobClass, KnobKind, Outcome, Value
+from gluonmap.model import COMPILED, Effect, KnobClass, KnobKind, Outcome, Value
 from gluonmap.space import SpaceMap, ValueMap
 
 
@@ -116,7 +116,7 @@ def _turn_of_effect(before: Effect, after: Effect) -> Turn | None:
 def knobs(bridge: Bridge) -> Iterator[KnobChange]:
     """Yield the knobs of which the maps say different things, in the order of the first map's signature."""
     before, after = bridge.before, bridge.after
-    if not before.outcome == after.outcome == Outcome.PASS:
+    if not {before.outcome, after.outcome} <= set(COMPILED):
         return  # a map whose baseline fails has no knobs
     together = before.joint is not None and after.joint is not None
     for name in dict.fromkeys((*before.baseline, *after.baseline)):

@@ -8,7 +8,7 @@ import msgspec
 
 from gluonmap.differing.bridge import Bridge, Told
 from gluonmap.differing.circumstances import vendor
-from gluonmap.model import Config, Outcome, Resources
+from gluonmap.model import COMPILED, Config, Resources
 
 
 class Tolerance(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ def pairs(bridge: Bridge, told: Iterable[Told]) -> list[Pair]:
     found = []
     for item in told:
         one, other = item.before, item.after
-        passed = one.outcome == other.outcome == Outcome.PASS
+        passed = {one.outcome, other.outcome} <= set(COMPILED)
         if passed and one.digest and other.digest and one.resources and other.resources:
             moves = bridge.moves(item.config)
             found.append(Pair(item.config, moves, one.digest, other.digest, one.resources, other.resources))
