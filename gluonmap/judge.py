@@ -11,7 +11,7 @@ import msgspec
 
 from gluonmap.errors import UnknownKnob, UsageError
 from gluonmap.joint import Constraint, Standing, Tried, Verified
-from gluonmap.model import COMPILED, Answer, Config, Effect, Outcome, Resources, Stage, Value, Verdict
+from gluonmap.model import COMPILED, Answer, Check, Config, Effect, Figures, Outcome, Resources, Stage, Value, Verdict
 from gluonmap.relation import holds, scope_of, words
 from gluonmap.space import SpaceMap, ValueMap
 from gluonmap.terms import Member
@@ -295,6 +295,30 @@ class Judge:
 
     def _full(self, config: Config) -> Config:
         return {**self.space.baseline, **config}
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What the execution of one configuration told."""
+
+    outcome: str
+    check: Check | None
+    figures: Figures | None
+
+
+def executions(space: SpaceMap) -> dict[Key, Execution]:
+    """What the map holds of executions, by the key of the configuration."""
+    found: dict[Key, Execution] = {}
+    for program in space.joint.programs if space.joint else ():
+        if program.check is not None or program.figures is not None:
+            key = key_of({**space.baseline, **program.config})
+            found[key] = Execution(Outcome.PASS, program.check, program.figures)
+    singles: list[tuple[Config, SpaceMap | ValueMap]] = [(space.baseline, space)]
+    singles += [({**space.baseline, n: v.value}, v) for n, knob in space.knobs.items() for v in knob.values]
+    for config, told in singles:
+        if told.measured:
+            found[key_of(config)] = Execution(told.outcome, told.measured.check, told.measured.figures)
+    return found
 
 
 def of_executions(space: SpaceMap) -> tuple[Constraint, ...]:

@@ -11,7 +11,7 @@ from gluonmap.export import kernel_tuner
 from gluonmap.handoff.launches import verified
 from gluonmap.joint import Standing, Verified
 from gluonmap.judge import Basis, Feasibility, Judge, feasibility, judge, of_executions
-from gluonmap.model import Check, Effect, Figures, Finding, OutputError, Stage
+from gluonmap.model import Check, Effect, Figures, Finding, OutputError, Resources, Stage
 from gluonmap.programs import reduced_space_of
 from gluonmap.report.explained import how_known
 from gluonmap.space import Measured, OnDevice, SpaceMap, ValueMap
@@ -45,7 +45,7 @@ def other_result(value: int) -> ValueMap:
 
 
 def program(check: Check | None = RIGHT, **moves: int) -> Verified:
-    return Verified({**BASELINE, **moves}, f"{moves}", None, figures=Figures({}, 1) if check else None, check=check)
+    return Verified({**BASELINE, **moves}, f"{moves}", Resources(256, 0), figures=Figures({}, 1) if check else None, check=check)
 
 
 def with_programs(space: SpaceMap, *programs: Verified) -> SpaceMap:

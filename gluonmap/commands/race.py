@@ -11,7 +11,7 @@ import click
 from gluonmap.options import pair, value_of
 
 if TYPE_CHECKING:
-    from gluonmap.model import COMPILED, Value
+    from gluonmap.model import Value
     from gluonmap.probefile import ProbeFile
     from gluonmap.raced import RaceRecord, Split
     from gluonmap.space import SpaceMap
@@ -107,6 +107,7 @@ def mapped(
     from gluonmap import campaign, codec, installation
     from gluonmap.describe import Wishes
     from gluonmap.errors import UsageError
+    from gluonmap.model import COMPILED
     from gluonmap.progress import Progress
 
     if kernel_or_map.suffix == ".json":

@@ -39,7 +39,7 @@ class Circumstance(msgspec.Struct, frozen=True):
 
     name: str
     """kernel, file, target, Triton, source, arguments, sizes, grid, fixed, derived, restrictions, baseline, depth,
-    stage, device."""
+    stage, sanitizer, device."""
     before: str
     after: str
 
@@ -52,6 +52,11 @@ def vendor(space: SpaceMap) -> str:
 def stage(space: SpaceMap) -> Stage:
     """The last stage that was asked for."""
     return space.on_device.stage if space.on_device else Stage.COMPILE
+
+
+def watched(space: SpaceMap) -> bool:
+    """Whether the sanitizer watched the executions."""
+    return space.recipe.trial is not None and space.recipe.trial.watch.sanitize
 
 
 def depth(space: SpaceMap) -> str:
@@ -87,6 +92,7 @@ def circumstances(bridge: Bridge) -> Iterator[Circumstance]:
     yield from _text("depth", depth(before), depth(after))
     yield from _text("stage", stage(before), stage(after))
     if before.on_device and after.on_device:
+        yield from _text("sanitizer", *("watched" if watched(space) else "no" for space in (before, after)))
         yield from _text("device", before.on_device.device, after.on_device.device)
 
 
@@ -134,6 +140,8 @@ def notes(bridge: Bridge, found: Sequence[Circumstance]) -> Iterator[str]:
     if vendor(before) != vendor(after):
         yield "registers and spills of different makers are different things: resources are not compared"
     if stage(before) is not stage(after):
-        yield "one map was taken further on a device: what fails there alone is told, and is no regression"
+        yield "only one map was executed as far: what fails there alone is told, and is no regression"
+    elif watched(before) is not watched(after):
+        yield "the sanitizer watched one map only: what is unsafe there alone is told, and is no regression"
     elif stage(before) is Stage.TIME:
         yield "times are not compared: two runs drift. gluonmap race compares programs in turns"

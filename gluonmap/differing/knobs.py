@@ -97,7 +97,8 @@ def _turn(before: ValueMap, after: ValueMap, *, effects: bool) -> Turn | None:
             return Turn.FAILING
         return None if (before.outcome, before.kind) == (after.outcome, after.kind) else Turn.OTHERWISE
     if was is Feasibility.INFEASIBLE:
-        return Turn.PASSING
+        unexecuted = bool(before.measured) and (after.outcome == Outcome.NOT_EXECUTED or not after.measured)
+        return Turn.UNKNOWN if unexecuted else Turn.PASSING  # it failed in an execution that the other did not have
     return _turn_of_effect(before.effect, after.effect) if effects else None
 
 

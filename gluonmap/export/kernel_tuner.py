@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from gluonmap.export.expressions import Domains, expression_of
 from gluonmap.export.heading import PREDICTED, check_names, evidence, heading, is_spelled, literal
+from gluonmap.joint import Standing
 from gluonmap.judge import domains_of, of_executions
 from gluonmap.model import COMPILED, Value
 from gluonmap.relation import scope_of
@@ -51,4 +52,6 @@ def restrictions(space: SpaceMap) -> Iterator[Restriction]:
     domains: Domains = tune_params(space)
     for constraint in (*(space.joint.constraints if space.joint else ()), *of_executions(space)):
         if scope_of(constraint.relation) <= domains.keys():
-            yield Restriction(expression_of(constraint.relation, domains), evidence(constraint))
+            expression = expression_of(constraint.relation, domains)
+            if expression != "True" or constraint.standing is not Standing.EXECUTED:  # whose values are left out
+                yield Restriction(expression, evidence(constraint))

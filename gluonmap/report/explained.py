@@ -10,14 +10,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from gluonmap import judge as judging
 from gluonmap import tuples
 from gluonmap.explain import Explanation, FailingPart, Matter, Neighbour
 from gluonmap.joint import Constraint, Standing
-from gluonmap.judge import Basis, Feasibility, Judgement, moves_of, same
-from gluonmap.model import Check, Config, Outcome
+from gluonmap.judge import Basis, Feasibility, Judgement, key_of, moves_of, same
+from gluonmap.model import Config, Outcome
 from gluonmap.report import measured, words
 from gluonmap.screen import quoted
-from gluonmap.space import SpaceMap, ValueMap
+from gluonmap.space import SpaceMap
 
 MOST_CONSTRAINTS = 8
 RUN_PHASE = "run"
@@ -52,7 +53,7 @@ def _print(space: SpaceMap, map_name: str, told: Explanation, console: Console) 
     verdict.append(words.visible(f": {space.kernel} on {words.target(space)} with {_moved(told.moves)}"), "bold")
     console.print(verdict)
     _say(how_known(space, judgement, fresh=told.fresh), console)
-    for line in [] if told.fresh else executions(space, told.config):
+    for line in [] if told.fresh else _of_the_execution(space, told.config):
         _say(line, console)
     if judgement.contradicts:
         _say("This contradicts the map's constraints: they do not describe this configuration.", console, "yellow")
@@ -186,34 +187,18 @@ def _executed(space: SpaceMap, item: Constraint, config: Config) -> Iterator[str
     yield f"seen beside the baseline: {' '.join(filter(None, (value.outcome, value.kind)))}: {reason}{at}"
 
 
-def executions(space: SpaceMap, config: Config) -> list[str]:
+def _of_the_execution(space: SpaceMap, config: Config) -> list[str]:
     """What the map holds of the execution of this very configuration, in lines; none where it was only compiled."""
-    title = measured.title(space)
-    check, outcome = _execution(space, config)
-    if not title or check is None:
+    title, told = measured.title(space), judging.executions(space).get(key_of(config))
+    if not title or told is None or told.check is None:
         return []
-    if outcome != Outcome.PASS:
-        found = measured.found_of("", check)
+    if told.outcome != Outcome.PASS:
+        found = measured.found_of("", told.check)
         return [measured.found_text(item) for item in found] if len(found) > 1 else []
-    right = "right on these inputs" if check.against == "reference" else "the baseline's numbers, up to rounding"
-    error = max((e.relative for e in check.errors), default=0.0)
-    sizes = "".join(f"; {size}" for size in check.sizes)
+    right = "right on these inputs" if told.check.against == "reference" else "the baseline's numbers, up to rounding"
+    error = max((e.relative for e in told.check.errors), default=0.0)
+    sizes = "".join(f"; {size}" for size in told.check.sizes)
     return [f"{title}: {right} (relative error {error:.1e}{sizes})."]
-
-
-def _execution(space: SpaceMap, config: Config) -> tuple[Check | None, str]:
-    """The comparison that was made of a configuration, and its outcome."""
-    moves = moves_of(space, config)
-    told: SpaceMap | ValueMap | None = None if moves else space
-    if len(moves) == 1:
-        ((name, moved),) = moves.items()
-        values = space.knobs[name].values if name in space.knobs else ()
-        told = next((v for v in values if same(v.value, moved)), None)
-    if told is not None and told.measured:
-        return told.measured.check, told.outcome
-    programs = space.joint.programs if space.joint else ()
-    program = next((p for p in programs if {**space.baseline, **p.config} == config), None)
-    return (program.check, Outcome.PASS) if program else (None, "")
 
 
 def _part(part: FailingPart, console: Console) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from gluonmap.report.words import Figure
 TERMS = "Counted over one small launch of each under the model; no figure is a time"
 FACTOR = 1.25
 """From which on a figure stands out against the baseline's."""
+NOTHING = ("0", "0 B", "0.0%", "–")
+"""Figures that say that there was no such thing."""
 MOST_MOVES = 6
 """Programs that one line names."""
 
@@ -23,27 +26,41 @@ class Kind:
 
     head: str
     text: Callable[[Figures], str]
+    number: Callable[[Figures], float]
     cost: Callable[[Figures], float] | None = None
-
-
-def _per_group(number: int, figures: Figures) -> float:
-    return number / (figures.work_groups or 1)
 
 
 def _number(number: float) -> str:
     return f"{number:,.0f}" if number >= 10 or number == int(number) else f"{number:,.1f}"
 
 
+def _counted(head: str, of: Callable[[Figures], int], unit: str = "", *, costs: bool = False) -> Kind:
+    """A count of waves, for each work-group: launches may differ in how many they have."""
+
+    def number(figures: Figures) -> float:
+        return of(figures) / (figures.work_groups or 1)
+
+    return Kind(head, lambda f: _number(number(f)) + unit, number, number if costs else None)
+
+
+def _conflicts(figures: Figures) -> str:
+    return f"{figures.lds_conflicts:.2f}×" if figures.lds_ideal else "–"
+
+
+def _line_use(figures: Figures) -> str:
+    return f"{figures.line_use:.0%}" if figures.global_lines else "–"
+
+
 KINDS = (
-    Kind("instr/group", lambda f: _number(_per_group(sum(f.instructions.values()), f))),
-    Kind("MFMA", lambda f: f"{f.mfma_share:.1%}"),
-    Kind("LDS conflicts", lambda f: f"{f.lds_conflicts:.2f}×" if f.lds_ideal else "–", lambda f: f.lds_conflicts),
-    Kind("line use", lambda f: f"{f.line_use:.0%}" if f.global_lines else "–", lambda f: 1 / min(f.line_use or 1, 1)),
-    Kind("scratch/group", lambda f: f"{_number(_per_group(f.scratch_bytes, f))} B", lambda f: float(f.scratch_bytes)),
-    Kind("waits/group", lambda f: _number(_per_group(f.waits, f))),
-    Kind("barriers/group", lambda f: _number(_per_group(f.barriers, f))),
+    _counted("instr/group", lambda f: sum(f.instructions.values())),
+    Kind("MFMA", lambda f: f"{f.mfma_share:.1%}", lambda f: f.mfma_share),
+    Kind("LDS conflicts", _conflicts, lambda f: f.lds_conflicts, lambda f: f.lds_conflicts),
+    Kind("line use", _line_use, lambda f: f.line_use, lambda f: 1 / min(f.line_use or 1, 1)),
+    _counted("scratch/group", lambda f: f.scratch_bytes, " B", costs=True),
+    _counted("waits/group", lambda f: f.waits),
+    _counted("barriers/group", lambda f: f.barriers),
 )
-"""In the order of the reports. Counts of waves are per work-group: launches may differ in how many they have."""
+"""In the order of the reports."""
 
 LEGEND = (
     ("instr/group", "instructions that the waves of a work-group executed"),
@@ -69,6 +86,12 @@ def figures(found: Figures | None, base: Figures | None = None) -> list[Figure]:
         )
         for kind in KINDS
     ]
+
+
+def factor(kind: Kind, one: Figures, other: Figures) -> float:
+    """Return by what factor a figure differs, either way; infinite where one of the two is nothing."""
+    few, many = sorted((kind.number(one), kind.number(other)))
+    return 1.0 if few == many else many / few if few else math.inf
 
 
 def legend(shown: Sequence[str]) -> str:
@@ -105,15 +128,13 @@ def of_rows(rows: Sequence[words.ProgramRow]) -> list[str]:
 
 
 def beside(rows: Sequence[words.ProgramRow]) -> list[words.ProgramRow]:
-    """Return the rows with the figures behind the resources, less those that are alike in all and say nothing."""
+    """Return the rows with the figures behind the resources, less those that say nothing in any."""
     base = next((row.counted for row in rows if row.baseline), None)
-    found = [figures(row.counted, base) for row in rows]
-    idle = {
-        kind.head
-        for index, kind in enumerate(KINDS)
-        if all(not each or each[index].text in ("0", "0 B", "0.0%", "–") for each in found)
-    }
-    return [
-        dataclasses.replace(row, figures=(*row.figures, *(f for f in each if f.head not in idle)))
-        for row, each in zip(rows, found, strict=True)
-    ]
+    found = telling([figures(row.counted, base) for row in rows])
+    return [dataclasses.replace(row, figures=(*row.figures, *each)) for row, each in zip(rows, found, strict=True)]
+
+
+def telling(rows: Sequence[Sequence[Figure]]) -> list[tuple[Figure, ...]]:
+    """Return the rows without the figures of which there is nothing in any: no matrix instruction, no LDS access."""
+    kept = {figure.head for row in rows for figure in row if figure.text not in NOTHING}
+    return [tuple(figure for figure in row if figure.head in kept) for row in rows]

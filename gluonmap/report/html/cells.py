@@ -119,7 +119,7 @@ def _cell(space: SpaceMap, anchor: str, name: str, knob: KnobMap, value: ValueMa
 def counted(own: Measured | UnsetType, baseline: Measured | UnsetType = UNSET) -> tuple[Figure, ...]:
     """Return what a run on the CPU counted; none where there was no run."""
     base = baseline.figures if baseline else None
-    return tuple(counts.figures(own.figures, base)) if own else ()
+    return counts.telling([counts.figures(own.figures, base)])[0] if own else ()
 
 
 def figures(target: str, resources: Resources | None) -> tuple[Figure, ...]:

@@ -86,7 +86,7 @@ def table(space: SpaceMap) -> Table | None:
     idle = _idle(space)
     knobs = tuple(n for n in space.baseline if n not in idle and len({repr(e.config[n]) for e in entries}) > 1)
     base = space.measured.figures if space.measured else None
-    counted = [tuple(counts.figures(entry.counted, base)) for entry in entries]
+    counted = counts.telling([counts.figures(entry.counted, base) for entry in entries])
     figures = [cells.figures(space.target, e.resources) + more for e, more in zip(entries, counted, strict=True)]
     heads = _heads(figures)
     differ = tuple(h for h in heads if len({_of(row, h).text for row in figures}) > 1 or len(entries) == 1)
