@@ -45,7 +45,9 @@ def other_result(value: int) -> ValueMap:
 
 
 def program(check: Check | None = RIGHT, **moves: int) -> Verified:
-    return Verified({**BASELINE, **moves}, f"{moves}", Resources(256, 0), figures=Figures({}, 1) if check else None, check=check)
+    return Verified(
+        {**BASELINE, **moves}, f"{moves}", Resources(256, 0), figures=Figures({}, 1) if check else None, check=check
+    )
 
 
 def with_programs(space: SpaceMap, *programs: Verified) -> SpaceMap:
@@ -124,3 +126,11 @@ def test_explain_says_what_was_executed() -> None:
     assert "Compiled and executed for the map: UNSAFE: 4 bytes behind y at k.py:3." in said
     assert "M != 16" in said
     assert "M=16 fails when executed, and no program with it passed" in said
+
+
+def test_a_prediction_from_executions_is_said_to_be_one_and_not_the_users() -> None:
+    from gluonmap.report import predicted
+
+    told = judge(executed(joint_map(), M=other_result(16)), {**BASELINE, "M": 16, "N": 16})
+    assert predicted.basis(told) == "executed"
+    assert predicted.forbidden(told) == "failed when executed"

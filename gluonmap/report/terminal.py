@@ -384,7 +384,7 @@ def _stacked_programs(
     table = _table(console, ("program", 8), ("reached by", 0), ("what changes", 0))
     for index, (row, found) in enumerate(zip(rows, shown, strict=True)):
         reached = _stack(Text("baseline" if row.baseline else "", "bold"), *map(Text, row.moves))
-        new = [f for f, first in zip(found, shown[0], strict=True) if index == 0 or f.text != first.text]
+        new = [f for f, first in zip(found, shown[0], strict=True) if index == 0 or f.text not in (first.text, "-")]
         changes: list[RenderableType] = [Text(change) for change in row.changes]
         changes += [_figures(new)] if new else []
         table.add_row(row.digest, reached, _stack(*changes) if changes else "")
