@@ -9,7 +9,7 @@ from gluonmap import again, diagnostics, exitcode, installation, screen
 from gluonmap.campaign import IMPORT_DEADLINE_S, LEAST_DEADLINE_S, default_jobs, default_memory_bytes
 from gluonmap.errors import OracleFault, UsageError
 from gluonmap.isolate import Ending, Isolation
-from gluonmap.model import Answer, Config, Fault, Inspection, Outcome, Verdict
+from gluonmap.model import COMPILED, Answer, Config, Fault, Inspection, Verdict
 from gluonmap.space import SpaceMap
 from gluonmap.worker.protocol import Job, Limits
 
@@ -23,7 +23,7 @@ class Asking:
         self.asked = 0
         """Configurations compiled so far."""
         self._lines = screen.current_lines(inspection, {})  # inspected just now: its lines are today's
-        self._loadable = inspection.quiet and space.outcome == Outcome.PASS
+        self._loadable = inspection.quiet and space.outcome in COMPILED
 
     def __call__(self, configs: Iterable[Config]) -> Iterator[tuple[Config, Answer]]:
         """Answers as they come. A configuration that gets none is asked once more, alone."""

@@ -378,6 +378,8 @@ class Campaign:
                 kernel.lines,
             )
         space = msgspec.structs.replace(self._refused(space, inspection, target), joint=joint)
+        if joint is not None:
+            space = msgspec.structs.replace(space, joint=further.settled(joint, space))
         stored = Stored(space, self.map_path(target, inspection))
         self._note_what_is_replaced(stored)
         codec.write(stored.path, codec.dumps(space))

@@ -261,7 +261,7 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
     Runs in a fresh interpreter on this terminal, so that all the compiler prints is seen. The exit status is the
     candidate's own: 0 pass, 10 rejected by the front end, 11 by a pass, 12 no resources, or its signal; 3 no verdict.
     A candidate of a map with a stage beyond the compile is taken as far again: 13 rejected at launch, 14 wrong, 15
-    crashed on the device, 20 skipped.
+    crashed on the device, 16 unsafe, 17 no end, 20 skipped, 21 not executed.
 
     \b
     gluonmap repeat reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128

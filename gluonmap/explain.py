@@ -9,7 +9,7 @@ import msgspec
 
 from gluonmap.joint import Inertness, ValueClasses
 from gluonmap.judge import Basis, Feasibility, Judge, Judgement, key_of, moves_of, same
-from gluonmap.model import Config, KnobClass, Outcome, Value
+from gluonmap.model import COMPILED, Config, KnobClass, Value
 from gluonmap.relation import holds
 
 MOST_CHANGED = 3
@@ -355,5 +355,5 @@ def _alone(judged: Judge, config: Config, name: str) -> tuple[bool | None, str]:
         case KnobClass.LIVE:
             return True, knob.why
         case KnobClass.PINNED | KnobClass.BOUNDED | KnobClass.UNKNOWN:
-            passing = {value.digest for value in knob.values if value.outcome == Outcome.PASS and value.digest}
+            passing = {value.digest for value in knob.values if value.outcome in COMPILED and value.digest}
             return True if len(passing) > 1 and space.stable is not False else None, knob.why

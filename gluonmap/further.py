@@ -9,8 +9,11 @@ from gluonmap.describe import Description
 from gluonmap.events import Event, Listener
 from gluonmap.joint import Joint, Refused, Verified
 from gluonmap.jointly import INTERRUPTED
+from gluonmap.judge import of_executions, same
 from gluonmap.model import Answer, Candidate, Outcome, Stage, Verdict
 from gluonmap.oracle import Oracle
+from gluonmap.relation import holds
+from gluonmap.space import SpaceMap
 
 
 def as_compile(answer: Answer) -> Answer:
@@ -27,6 +30,24 @@ def as_compile(answer: Answer) -> Answer:
         resources=answer.resources,
         warnings=answer.warnings,
     )
+
+
+def settled(joint: Joint, space: SpaceMap) -> Joint:
+    """Without programs that have a value which executions forbid: on small problems one can be right by chance."""
+    forbidden = of_executions(space)
+    kept, refused = [], list(joint.refused)
+    for program in joint.programs:
+        config = {**space.baseline, **program.config}
+        broken = next((item for item in forbidden if not holds(item.relation, config)), None)
+        if broken is None:
+            kept.append(program)
+            continue
+        (name,) = broken.scope
+        value = next(v for v in space.knobs[name].values if same(v.value, config[name]))
+        stage = value.measured.reached if value.measured else value.stage
+        reason = f"{name}={config[name]} {broken.reason}"
+        refused.append(Refused(program.config, program.digest, value.outcome, str(stage), value.kind, reason))
+    return msgspec.structs.replace(joint, programs=tuple(kept), refused=tuple(refused))
 
 
 def taken(joint: Joint, oracle: Oracle, description: Description, listen: Listener) -> Joint:

@@ -18,6 +18,14 @@ class Standing(StrEnum):
     LEARNED = "learned"
     IMPLIED = "implied"
     """It follows from the others; kept because a failure names it."""
+    EXECUTED = "executed"
+    """Values that failed when they were executed, or that change the result: no compile says so. Of no map's own
+    constraints: it is read from single values, see `judge.of_executions`."""
+
+    @property
+    def binding(self) -> bool:
+        """No compile can change it, so it holds whatever a compile says."""
+        return self in (Standing.GIVEN, Standing.EXECUTED)
 
 
 class Constraint(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -11,9 +11,10 @@ import msgspec
 
 from gluonmap.errors import UnknownKnob, UsageError
 from gluonmap.joint import Constraint, Standing, Tried, Verified
-from gluonmap.model import Answer, Config, Outcome, Resources, Value, Verdict
-from gluonmap.relation import holds, scope_of
+from gluonmap.model import COMPILED, Answer, Check, Config, Effect, Figures, Outcome, Resources, Stage, Value, Verdict
+from gluonmap.relation import holds, scope_of, words
 from gluonmap.space import SpaceMap, ValueMap
+from gluonmap.terms import Member
 
 
 class Feasibility(StrEnum):
@@ -62,13 +63,13 @@ class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
     def telling(self) -> tuple[Constraint, ...]:
         """The constraints to name: each once, and what others imply or no failure confirms only where it is all."""
         firm = [c for c in self.broken if c.confirmed and c.standing is not Standing.IMPLIED]
-        firm += [c for c in self.broken if c.standing is Standing.GIVEN and c not in firm]
+        firm += [c for c in self.broken if c.standing.binding and c not in firm]
         return tuple({item.words: item for item in firm or self.broken}.values())
 
     @property
     def forbidden(self) -> bool:
-        """The user ruled it out: no compile can change that."""
-        return any(item.standing is Standing.GIVEN for item in self.broken)
+        """The user ruled it out, or executions did: no compile can change that."""
+        return any(item.standing.binding for item in self.broken)
 
     @property
     def settled(self) -> bool:
@@ -129,15 +130,15 @@ def domains_of(space: SpaceMap) -> dict[str, tuple[Value, ...]]:
 
 
 def feasibility(outcome: str) -> Feasibility:
-    """What an outcome says. A hang counts as infeasible: nobody can tune with it."""
+    """What an outcome says. A hang counts as infeasible: nobody can tune with it. What was not executed compiled."""
     if outcome not in Outcome.__members__:
         return Feasibility.UNKNOWN
     match Outcome(outcome):
-        case Outcome.PASS:
+        case Outcome.PASS | Outcome.NOT_EXECUTED:
             return Feasibility.FEASIBLE
         case Outcome.REJECTED | Outcome.CRASHED | Outcome.NO_RESOURCES | Outcome.HUNG | Outcome.WRONG | Outcome.UNSAFE:
             return Feasibility.INFEASIBLE
-        case Outcome.SKIPPED | Outcome.NOT_EXECUTED:
+        case Outcome.SKIPPED:
             return Feasibility.UNKNOWN
 
 
@@ -178,8 +179,9 @@ class Judge:
     def __init__(self, space: SpaceMap) -> None:
         self.space = space
         self.domains = domains_of(space)
-        self.constraints = space.joint.constraints if space.joint else ()
+        self.constraints = (*(space.joint.constraints if space.joint else ()), *of_executions(space))
         self._scopes = [scope_of(item.relation) for item in self.constraints]
+        self._executed = [item for item in self.constraints if item.standing is Standing.EXECUTED]
         self._records = _records(space)
         self._unstable: dict[Key, tuple[str, ...]] = {}
         self._unanswered: set[Key] = set()
@@ -199,9 +201,12 @@ class Judge:
         if outcomes := self._unstable.get(key):
             said = f"answered in two ways: {', '.join(outcomes)}"
             return Judgement(Feasibility.UNKNOWN, Basis.UNSTABLE, reason=said, untried=untried, broken=broken)
-        if (record := self._records.get(key)) and feasibility(record.outcome) is not Feasibility.UNKNOWN:
+        executed = any(item.standing is Standing.EXECUTED for item in broken)
+        record = self._records.get(key)
+        known = feasibility(record.outcome) if record else Feasibility.UNKNOWN
+        if record and known is not Feasibility.UNKNOWN and not (executed and known is Feasibility.FEASIBLE):
             return self._compiled(record, untried, broken)
-        if any(item.standing is Standing.GIVEN for item in broken):
+        if any(item.standing.binding for item in broken):
             return Judgement(Feasibility.INFEASIBLE, Basis.PREDICTED, untried=untried, broken=broken)
         if record or key in self._unanswered:
             reason = record.reason if record else ""
@@ -230,7 +235,7 @@ class Judge:
     def passing(self) -> Iterator[Config]:
         """The configurations that were compiled and passed, less those that were answered in two ways."""
         for key, record in self._records.items():
-            if record.outcome == Outcome.PASS and key not in self._unstable:
+            if record.outcome in COMPILED and key not in self._unstable and not self.failed_on_device(record.config):
                 yield record.config
 
     def asked(self) -> Iterator[Config]:
@@ -238,9 +243,9 @@ class Judge:
         return (record.config for record in self._records.values())
 
     def failed_on_device(self, config: Config) -> bool:
-        """Whether it compiled, and failed when it was executed."""
+        """Whether it compiled, and failed when it was executed; or has a value that does."""
         record = self._records.get(key_of(config))
-        return record is not None and record.on_device
+        return (record is not None and record.on_device) or not all(holds(c.relation, config) for c in self._executed)
 
     def launch(self, config: Config) -> str:
         """Equal for configurations that were tried together and are one program and launch; "" where it was not."""
@@ -254,7 +259,7 @@ class Judge:
     def _compiled(self, record: _Record, untried: Config, broken: tuple[Constraint, ...]) -> Judgement:
         verdict = feasibility(record.outcome)
         # What the user forbids is no claim about the compiler, and of untried values the constraints claim nothing.
-        claimed = any(item.standing is not Standing.GIVEN for item in broken)
+        claimed = any(not item.standing.binding for item in broken)
         claims = self.space.joint is not None and not untried and not record.on_device
         speaks = claims and is_evidence(record.outcome)
         return Judgement(
@@ -290,6 +295,65 @@ class Judge:
 
     def _full(self, config: Config) -> Config:
         return {**self.space.baseline, **config}
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What the execution of one configuration told."""
+
+    outcome: str
+    check: Check | None
+    figures: Figures | None
+
+
+def executions(space: SpaceMap) -> dict[Key, Execution]:
+    """What the map holds of executions, by the key of the configuration."""
+    found: dict[Key, Execution] = {}
+    for program in space.joint.programs if space.joint else ():
+        if program.check is not None or program.figures is not None:
+            key = key_of({**space.baseline, **program.config})
+            found[key] = Execution(Outcome.PASS, program.check, program.figures)
+    singles: list[tuple[Config, SpaceMap | ValueMap]] = [(space.baseline, space)]
+    singles += [({**space.baseline, n: v.value}, v) for n, knob in space.knobs.items() for v in knob.values]
+    for config, told in singles:
+        if told.measured:
+            found[key_of(config)] = Execution(told.outcome, told.measured.check, told.measured.figures)
+    return found
+
+
+def of_executions(space: SpaceMap) -> tuple[Constraint, ...]:
+    """What executions of single values forbid everywhere, a constraint for each knob.
+
+    A value that changes the result solves another problem, whatever is beside it. A value that failed when it was
+    executed is forbidden unless a program with it was executed and passed.
+    """
+    programs = space.joint.programs if space.joint else ()
+    tells = space.on_device and space.on_device.stage is not Stage.LAUNCH  # which leaves no trace in a program
+    found = []
+    for name, knob in space.knobs.items():
+        right = {repr({**space.baseline, **p.config}[name]) for p in programs if p.check is not None}
+        changing = [v for v in knob.values if v.effect is Effect.CHANGES_RESULT]
+        failing = [v for v in knob.values if v not in changing and _failed(v) and repr(v.value) not in right and tells]
+        for values, why in (
+            (changing, "changes the result: part of the problem, not of the tuning"),
+            (failing, "fails when executed, and no program with it passed"),
+        ):
+            if values:
+                relation = Member(name, tuple(v.value for v in values), inside=False)
+                first = values[0]
+                place = f"{first.file}:{first.line}" if first.line is not None else ""
+                example = {**space.baseline, name: first.value}
+                found.append(
+                    Constraint(
+                        relation, words(relation), (name,), Standing.EXECUTED, why, place, first.stage, first.outcome,
+                        failing_example=example, passing_example=space.baseline,
+                    )
+                )  # fmt: skip
+    return tuple(found)
+
+
+def _failed(value: ValueMap) -> bool:
+    return bool(value.measured) and feasibility(value.outcome) is Feasibility.INFEASIBLE
 
 
 def is_evidence(outcome: str) -> bool:

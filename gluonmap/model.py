@@ -52,7 +52,11 @@ class Outcome(StrEnum):
     @property
     def compiled(self) -> bool:
         """Nothing speaks against the candidate: it passed, or it compiled and the model on the CPU lacks something."""
-        return self in (Outcome.PASS, Outcome.NOT_EXECUTED)
+        return self in COMPILED
+
+
+COMPILED = (Outcome.PASS, Outcome.NOT_EXECUTED)
+"""Outcomes that say nothing against a candidate."""
 
 
 class Effect(StrEnum):

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gluonmap.joint import Inertness, ValueClasses, Verified
-from gluonmap.judge import domains_of
+from gluonmap.judge import domains_of, of_executions
 from gluonmap.merging import Mask, Step, merging_steps, place_of, shape_of, table_over
 from gluonmap.model import Config, Value
 from gluonmap.reduce import Elimination, Factor, Rows, TooEntangled, relation_factor
@@ -53,9 +53,10 @@ def reduced_space(
 def reduced_space_of(space: SpaceMap) -> ReducedSpace:
     """Return the reduced space that a map's joint part describes; without one, nothing is ruled out or merged."""
     domains = domains_of(space)
+    executed = [constraint.relation for constraint in of_executions(space)]
     if space.joint is None:
-        return reduced_space(domains, space.baseline)
-    relations = [constraint.relation for constraint in space.joint.constraints]
+        return reduced_space(domains, space.baseline, executed)
+    relations = [*(constraint.relation for constraint in space.joint.constraints), *executed]
     return reduced_space(domains, space.baseline, relations, space.joint.inertness, space.joint.value_classes)
 
 

@@ -15,6 +15,7 @@ from gluonmap.describe import Description
 from gluonmap.errors import UsageError
 from gluonmap.journal import compile_key, key_of
 from gluonmap.model import (
+    COMPILED,
     Answer,
     Candidate,
     Config,
@@ -315,7 +316,7 @@ class _Fold:
             return ()
         groups: dict[object, list[Value]] = {}
         for value in values:
-            if value.outcome in (Outcome.PASS, Outcome.NOT_EXECUTED) and value.digest:
+            if value.outcome in COMPILED and value.digest:
                 candidate = self.description.candidate({name: value.value})
                 if self.confirmed.get(compile_key(candidate)) is False:
                     continue
@@ -352,8 +353,8 @@ class _Fold:
         told = _listed([repr(v.value) for v in changing])
         rest = [v for v in moved if v not in changing]
         others = f"; {len(rest)} other{'s' if len(rest) > 1 else ''}: {_effects(rest)}" if rest else ""
-        change = "changes" if len(changing) == 1 else "change"
-        return f"part of the problem, not of the tuning: {told} {change} the numbers beyond rounding{others}"
+        does = "changes" if len(changing) == 1 else "change"
+        return f"part of the problem, not of the tuning: {told} {does} the numbers beyond rounding{others}"
 
     def _tied(self, name: str, failing: Sequence[ValueMap]) -> list[str]:
         """Other knobs that a demand which every failing value violates also speaks of."""

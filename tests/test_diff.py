@@ -159,12 +159,18 @@ def test_without_a_line_a_regression_stands_where_its_knob_is_declared() -> None
     assert (found.file, found.line) == ("kernels/double.py", 12)
 
 
-@pytest.mark.parametrize("outcome", ["unknown", "SKIPPED", "NOT_EXECUTED"])
+@pytest.mark.parametrize("outcome", ["unknown", "SKIPPED"])
 def test_no_answer_is_no_regression(outcome: str) -> None:
     after = with_value(single_map(), "N", 128, outcome=outcome, effect=Effect.UNKNOWN)
     found = difference(single_map(), after)
     assert found.regressions == ()
     assert found.asked.unknown_after == 1
+
+
+def test_what_compiled_and_was_not_executed_is_no_regression_and_still_compared() -> None:
+    after = with_value(single_map(), "N", 128, outcome="NOT_EXECUTED", effect=Effect.LIVE)
+    found = difference(single_map(), after)
+    assert (found.regressions, found.asked.unknown_after, found.values) == ((), 0, ())
 
 
 def test_inert_to_live_and_back_is_a_change_and_no_regression() -> None:

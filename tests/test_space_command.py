@@ -80,7 +80,7 @@ def test_counts_as_json(tmp_path: Path) -> None:
     del found["dropped"]
     assert found == {
         "kernel": "double", "target": "gfx950", "signature": 384, "feasible": 288, "programs": 144, "at_most": True,
-        "complete": False, "compiled": 3, "handed": 2,
+        "complete": False, "compiled": 3, "refused": 0, "handed": 2,
     }  # fmt: skip
 
 

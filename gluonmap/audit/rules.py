@@ -15,7 +15,6 @@ from gluonmap import expression
 from gluonmap.audit.findings import Example, Finding, Kind, Place, RuleChecked, Severity, Tally, found
 from gluonmap.audit.judged import listed, shown
 from gluonmap.errors import UnknownKnob, UsageError
-from gluonmap.joint import Standing
 from gluonmap.judge import Basis, Feasibility, Judge, domains_of, key_of, moves_of
 from gluonmap.model import Config, Outcome, Value
 from gluonmap.programs import ReducedSpace, reduced_space
@@ -69,10 +68,10 @@ class Ground:
         self.space, self.judge = space, judge
         self.domains = domains_of(space)
         self.more = {key_of(config): (config, outcome) for config, outcome in more}
-        given = [c for c in judge.constraints if c.standing is Standing.GIVEN]
+        given = [c for c in judge.constraints if c.standing.binding]
         self.allowed = [c.relation for c in given]
         """What its author demands: nothing outside is any rule's business."""
-        self.demands = [c.relation for c in judge.constraints if c.standing is not Standing.GIVEN]
+        self.demands = [c.relation for c in judge.constraints if not c.standing.binding]
 
     def within(self, domains: dict[str, tuple[Value, ...]]) -> Ground:
         """The same for these values only, as far as the map has them."""

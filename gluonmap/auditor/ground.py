@@ -19,7 +19,7 @@ from gluonmap.describe import Description
 from gluonmap.dtypes import describe_argument
 from gluonmap.errors import UsageError
 from gluonmap.events import Event
-from gluonmap.model import Candidate, Config, Outcome, Value, Verdict
+from gluonmap.model import COMPILED, Candidate, Config, Outcome, Value, Verdict
 from gluonmap.space import SpaceMap
 
 
@@ -87,7 +87,7 @@ class Grounding:
             return f"it is of {space.kernel} on {space.target}"
         if space.triton != campaign.triton and not self.wanted.any_triton:
             return f"it was made with Triton {space.triton}, and this is {campaign.triton} (--any-triton uses it)"
-        if space.outcome != Outcome.PASS:
+        if space.outcome not in COMPILED:
             return f"its baseline is {space.outcome}"
         shape = self.asking.kernel.probe.shapes.get(wishes.regime, {}) if wishes.regime else {}
         known = {**space.recipe.fixed, **space.recipe.args, **space.shape}

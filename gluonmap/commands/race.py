@@ -107,6 +107,7 @@ def mapped(
     from gluonmap import campaign, codec, installation
     from gluonmap.describe import Wishes
     from gluonmap.errors import UsageError
+    from gluonmap.model import COMPILED
     from gluonmap.progress import Progress
 
     if kernel_or_map.suffix == ".json":
@@ -129,7 +130,7 @@ def mapped(
     )
     with Progress(quiet=quiet) as listen:
         stored = campaign.of_this_device(settings, listen)
-    if stored.space.outcome != "PASS":
+    if stored.space.outcome not in COMPILED:
         raise UsageError(
             f"the baseline of {stored.space.kernel!r} is {stored.space.outcome} on {stored.space.target}: there is "
             f"nothing to race. gluonmap probe {kernel_or_map} says why."

@@ -118,6 +118,7 @@ def _counted(read: SpaceMap, joint: Joint) -> dict[str, Any]:
         "at_most": joint.at_most,
         "complete": sizes.complete,
         "compiled": len(verified(read)),
+        "refused": len(joint.refused),
         "handed": handed,
         "dropped": [{"config": config, "reason": reason} for config, reason in dropped(read)],
     }
@@ -136,11 +137,14 @@ def _said(read: SpaceMap, joint: Joint, counted: dict[str, Any]) -> str:
         ("feasible", _number(feasible), "the constraints are too entangled" if feasible is None else met + share)
     )
     told = "distinct, by the rules that say which values are equal"
-    told = "distinct, all compiled and passed" if counted["complete"] else told
+    if counted["complete"]:
+        told = "distinct, all compiled" if joint.refused else "distinct, all compiled and passed"
     told = "at most, by the rules that say which values are equal" if joint.at_most else told
     rows.append(("programs", _number(programs), "no rule can tell them apart" if programs is None else told))
     compiled = "distinct programs that passed" + (f"; {_rest(joint)}" if joint.at_most else "")
     rows.append(("compiled", f"{counted['compiled']:,}", compiled))
+    if joint.refused:
+        rows.append(("refused", f"{len(joint.refused):,}", "compiled and did not pass when executed"))
     left = len(counted["dropped"])
     rows.append(("hand-off", f"{counted['handed']:,}", f"configurations; {left} dropped" if left else "configurations"))
     lines = [f"{read.kernel} on {read.target}", *(f"{name:<10}{number:>14}  {text}" for name, number, text in rows)]

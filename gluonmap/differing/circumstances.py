@@ -10,7 +10,7 @@ import msgspec
 from gluonmap import targets
 from gluonmap.differing.bridge import Bridge
 from gluonmap.joint import Joint, Standing
-from gluonmap.model import Config, Outcome, Stage, Value
+from gluonmap.model import COMPILED, Config, Stage, Value
 from gluonmap.space import SpaceMap
 
 CAUSES = ("kernel", "target", "Triton", "source", "arguments", "fixed", "derived")
@@ -39,7 +39,7 @@ class Circumstance(msgspec.Struct, frozen=True):
 
     name: str
     """kernel, file, target, Triton, source, arguments, sizes, grid, fixed, derived, restrictions, baseline, depth,
-    stage, device."""
+    stage, sanitizer, device."""
     before: str
     after: str
 
@@ -52,6 +52,11 @@ def vendor(space: SpaceMap) -> str:
 def stage(space: SpaceMap) -> Stage:
     """The last stage that was asked for."""
     return space.on_device.stage if space.on_device else Stage.COMPILE
+
+
+def watched(space: SpaceMap) -> bool:
+    """Whether the sanitizer watched the executions."""
+    return space.recipe.trial is not None and space.recipe.trial.watch.sanitize
 
 
 def depth(space: SpaceMap) -> str:
@@ -87,6 +92,7 @@ def circumstances(bridge: Bridge) -> Iterator[Circumstance]:
     yield from _text("depth", depth(before), depth(after))
     yield from _text("stage", stage(before), stage(after))
     if before.on_device and after.on_device:
+        yield from _text("sanitizer", *("watched" if watched(space) else "no" for space in (before, after)))
         yield from _text("device", before.on_device.device, after.on_device.device)
 
 
@@ -113,7 +119,7 @@ def notes(bridge: Bridge, found: Sequence[Circumstance]) -> Iterator[str]:
     causes = [item.name for item in found if item.name in CAUSES]
     if before.kernel != after.kernel and Path(before.file).name != Path(after.file).name:
         yield "these seem to be two kernels, and no two states of one"
-    if after.outcome != Outcome.PASS or before.outcome != Outcome.PASS:
+    if not {before.outcome, after.outcome} <= set(COMPILED):
         yield "a map whose baseline fails knows nothing else: only the baselines are compared"
     if not bridge.one_baseline:
         yield (
@@ -125,7 +131,7 @@ def notes(bridge: Bridge, found: Sequence[Circumstance]) -> Iterator[str]:
     if not before.source or not after.source:
         yield "a map does not record the source that it was made from: whether the kernel has changed is not known"
     for name, space in (("A", before), ("B", after)):
-        if space.joint is None and space.outcome == Outcome.PASS:
+        if space.joint is None and space.outcome in COMPILED:
             yield f"{name} knows one knob at a time only, so no whole spaces are compared: probe with --depth joint"
         if space.unanswered or (space.joint and space.joint.stopped):
             yield f"{name} is incomplete: its probe ended before its time"
@@ -134,6 +140,8 @@ def notes(bridge: Bridge, found: Sequence[Circumstance]) -> Iterator[str]:
     if vendor(before) != vendor(after):
         yield "registers and spills of different makers are different things: resources are not compared"
     if stage(before) is not stage(after):
-        yield "one map was taken further on a device: what fails there alone is told, and is no regression"
+        yield "only one map was executed as far: what fails there alone is told, and is no regression"
+    elif watched(before) is not watched(after):
+        yield "the sanitizer watched one map only: what is unsafe there alone is told, and is no regression"
     elif stage(before) is Stage.TIME:
         yield "times are not compared: two runs drift. gluonmap race compares programs in turns"

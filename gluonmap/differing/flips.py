@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from gluonmap.differing.bridge import Bridge, Told
-from gluonmap.differing.circumstances import stage
+from gluonmap.differing.circumstances import stage, watched
 from gluonmap.differing.resources import Pair
 from gluonmap.joint import Standing
 from gluonmap.judge import Basis, Feasibility, Judgement
@@ -39,7 +39,7 @@ class Flip(msgspec.Struct, frozen=True):
     before: Said
     after: Said
     deeper: bool = False
-    """It fails on a device, where the other map was not taken: the compiles do not differ."""
+    """It fails when executed, which the other map was not as far: the compiles do not differ."""
 
     @property
     def lost(self) -> bool:
@@ -90,10 +90,12 @@ def _said(told: Judgement) -> Said:
 
 
 def _deeper(bridge: Bridge, item: Told) -> bool:
-    """It failed on a device, and the map by which it passes was not taken as far."""
-    if stage(bridge.before) is stage(bridge.after):
-        return False
+    """It failed when executed, and the map by which it passes was not executed, or not watched, as far."""
     before, after = bridge.judges
+    if stage(bridge.before) is stage(bridge.after):
+        if watched(bridge.before) is watched(bridge.after):
+            return False
+        return Outcome.UNSAFE in (item.before.outcome, item.after.outcome)
     return before.failed_on_device(item.config) or after.failed_on_device(item.other)
 
 

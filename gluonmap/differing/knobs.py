@@ -9,7 +9,7 @@ import msgspec
 
 from gluonmap.differing.bridge import Bridge
 from gluonmap.judge import Feasibility, feasibility, same
-from gluonmap.model import Effect, KnobClass, KnobKind, Outcome, Value
+from gluonmap.model import COMPILED, Effect, KnobClass, KnobKind, Outcome, Value
 from gluonmap.space import SpaceMap, ValueMap
 
 
@@ -97,7 +97,8 @@ def _turn(before: ValueMap, after: ValueMap, *, effects: bool) -> Turn | None:
             return Turn.FAILING
         return None if (before.outcome, before.kind) == (after.outcome, after.kind) else Turn.OTHERWISE
     if was is Feasibility.INFEASIBLE:
-        return Turn.PASSING
+        unexecuted = bool(before.measured) and (after.outcome == Outcome.NOT_EXECUTED or not after.measured)
+        return Turn.UNKNOWN if unexecuted else Turn.PASSING  # it failed in an execution that the other did not have
     return _turn_of_effect(before.effect, after.effect) if effects else None
 
 
@@ -116,7 +117,7 @@ def _turn_of_effect(before: Effect, after: Effect) -> Turn | None:
 def knobs(bridge: Bridge) -> Iterator[KnobChange]:
     """Yield the knobs of which the maps say different things, in the order of the first map's signature."""
     before, after = bridge.before, bridge.after
-    if not before.outcome == after.outcome == Outcome.PASS:
+    if not {before.outcome, after.outcome} <= set(COMPILED):
         return  # a map whose baseline fails has no knobs
     together = before.joint is not None and after.joint is not None
     for name in dict.fromkeys((*before.baseline, *after.baseline)):

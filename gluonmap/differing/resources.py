@@ -8,7 +8,8 @@ import msgspec
 
 from gluonmap.differing.bridge import Bridge, Told
 from gluonmap.differing.circumstances import vendor
-from gluonmap.model import Config, Outcome, Resources
+from gluonmap.judge import Execution, executions, key_of
+from gluonmap.model import COMPILED, Config, Figures, Resources
 
 
 class Tolerance(msgspec.Struct, frozen=True):
@@ -28,6 +29,9 @@ class Pair(msgspec.Struct, frozen=True):
     after_digest: str
     before: Resources
     after: Resources
+    before_figures: Figures | None = None
+    """What a run on the CPU counted, in both maps at the same sizes; else none."""
+    after_figures: Figures | None = None
 
     @property
     def one_program(self) -> bool:
@@ -68,13 +72,21 @@ def pairs(bridge: Bridge, told: Iterable[Told]) -> list[Pair]:
     if vendor(bridge.before) != vendor(bridge.after):
         return []
     found = []
+    before, after = executions(bridge.before), executions(bridge.after)
     for item in told:
         one, other = item.before, item.after
-        passed = one.outcome == other.outcome == Outcome.PASS
+        passed = {one.outcome, other.outcome} <= set(COMPILED)
         if passed and one.digest and other.digest and one.resources and other.resources:
             moves = bridge.moves(item.config)
-            found.append(Pair(item.config, moves, one.digest, other.digest, one.resources, other.resources))
+            ran, again = before.get(key_of(item.config)), after.get(key_of(item.other))
+            counted = (ran.figures, again.figures) if ran and again and _alike(ran, again) else (None, None)
+            found.append(Pair(item.config, moves, one.digest, other.digest, one.resources, other.resources, *counted))
     return found
+
+
+def _alike(one: Execution, other: Execution) -> bool:
+    """They ran at the same sizes, so that their counts can be compared."""
+    return (one.check.sizes if one.check else ()) == (other.check.sizes if other.check else ())
 
 
 def distinct(pairs: Iterable[Pair]) -> list[Pair]:

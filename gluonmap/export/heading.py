@@ -6,7 +6,7 @@ from gluonmap.errors import UsageError
 from gluonmap.handoff.launches import probe_command
 from gluonmap.handoff.spelled import PREFIX
 from gluonmap.joint import Constraint
-from gluonmap.model import Value
+from gluonmap.model import COMPILED, Value
 from gluonmap.space import SpaceMap
 
 UNTIMED = "Every configuration was compiled and passed. None was timed: nothing here is tuned."
@@ -109,7 +109,7 @@ def baseline_launch(space: SpaceMap) -> dict[str, Value]:
     """
     from gluonmap.handoff.launches import options_of
 
-    if space.outcome != "PASS":
+    if space.outcome not in COMPILED:
         raise UsageError(
             f"the baseline of {space.kernel!r} on {space.target} is {space.outcome}, so the map has nothing to write "
             f"here. Start from one that compiles:  {probe_command(space, '--set NAME=VALUE')}"

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from gluonmap.export.expressions import Domains, expression_of
 from gluonmap.export.heading import PREDICTED, check_names, evidence, heading, is_spelled, literal
-from gluonmap.judge import domains_of
-from gluonmap.model import Outcome, Value
+from gluonmap.joint import Standing
+from gluonmap.judge import domains_of, of_executions
+from gluonmap.model import COMPILED, Value
 from gluonmap.relation import scope_of
 from gluonmap.space import SpaceMap
 
@@ -42,13 +43,15 @@ def tune_params(space: SpaceMap) -> dict[str, tuple[Value, ...]]:
     if space.joint is not None:
         return domains_of(space)
     found = {name: (value,) for name, value in space.baseline.items()}
-    passed = {n: tuple(v.value for v in k.values if v.outcome == Outcome.PASS) for n, k in space.knobs.items()}
+    passed = {n: tuple(v.value for v in k.values if v.outcome in COMPILED) for n, k in space.knobs.items()}
     return {**found, **{name: values for name, values in passed.items() if values}}
 
 
 def restrictions(space: SpaceMap) -> Iterator[Restriction]:
     """The map's constraints as expressions, equal on the domains. What reads more than the knobs is left out."""
     domains: Domains = tune_params(space)
-    for constraint in space.joint.constraints if space.joint else ():
+    for constraint in (*(space.joint.constraints if space.joint else ()), *of_executions(space)):
         if scope_of(constraint.relation) <= domains.keys():
-            yield Restriction(expression_of(constraint.relation, domains), evidence(constraint))
+            expression = expression_of(constraint.relation, domains)
+            if expression != "True" or constraint.standing is not Standing.EXECUTED:  # whose values are left out
+                yield Restriction(expression, evidence(constraint))

@@ -21,7 +21,7 @@ from gluonmap.export.heading import (
     refuse_spelled,
 )
 from gluonmap.handoff.launches import launches, options_of
-from gluonmap.joint import Constraint, Standing
+from gluonmap.joint import Constraint
 from gluonmap.judge import Feasibility, Judge, Judgement, domains_of, moves_of
 from gluonmap.model import Config, KnobKind, Value
 from gluonmap.programs import reduced_space_of
@@ -63,9 +63,13 @@ def render(space: SpaceMap, limit: int | None = None) -> str:
     knobs = tuple(name for name, knob in space.knobs.items() if knob.kind is KnobKind.OPTION)
     lines += [f"OPTION_KNOBS = {knobs!r}", "", "# The types and the fixed values that the map holds for."]
     lines += [f"ARGUMENTS = {_arguments(space)!r}", f"FIXED = {_fixed(space)!r}"]
-    given = [c for c in judge.constraints if c.standing is Standing.GIVEN]
-    learned = [c for c in judge.constraints if c.standing is not Standing.GIVEN]
-    lines += ["", "# What its author demands of a configuration.", *_rules("GIVEN", given, space)]
+    given = [c for c in judge.constraints if c.standing.binding]
+    learned = [c for c in judge.constraints if not c.standing.binding]
+    lines += [
+        "",
+        "# What its author demands of a configuration, and what failed when it was executed.",
+        *_rules("GIVEN", given, space),
+    ]
     lines += ["", "# What the compiler demands, as far as the map knows.", *_rules("RULES", learned, space)]
     lines += [f"ONE_MOVE_ONLY = {space.joint is None}", ""]
     lines += ["# Answers that the rules do not give: what is moved from the baseline -> whether it passes."]

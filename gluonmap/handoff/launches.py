@@ -11,7 +11,7 @@ from gluonmap import expression, targets
 from gluonmap.errors import UsageError
 from gluonmap.judge import domains_of
 from gluonmap.merging import place_of
-from gluonmap.model import Config, Effect, KnobKind, Outcome, Resources
+from gluonmap.model import COMPILED, Config, Effect, KnobKind, Resources
 from gluonmap.programs import reduced_space_of
 from gluonmap.space import SpaceMap
 from gluonmap.spread import spread
@@ -69,7 +69,7 @@ def verified(space: SpaceMap) -> list[Entry]:
     """The programs that were compiled and passed; without a joint part, one for each that a single knob gives."""
     if space.joint and space.joint.programs:
         return [Entry({**space.baseline, **item.config}, item.resources) for item in space.joint.programs]
-    if space.outcome != Outcome.PASS:
+    if space.outcome not in COMPILED:
         return []
     found = [Entry(space.baseline, space.resources)]
     for name, knob in space.knobs.items():
@@ -78,7 +78,7 @@ def verified(space: SpaceMap) -> list[Entry]:
         found += [
             Entry({**space.baseline, name: item.value}, item.resources)
             for item in knob.values
-            if item.outcome == Outcome.PASS
+            if item.outcome in COMPILED
             and item.effect is not Effect.BASELINE
             and repr(first.get(repr(item.value), item.value)) == repr(item.value)
         ]

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from gluonmap import judge as judging
 from gluonmap import tuples
 from gluonmap.explain import Explanation, FailingPart, Matter, Neighbour
 from gluonmap.joint import Constraint, Standing
-from gluonmap.judge import Basis, Feasibility, Judgement, moves_of, same
-from gluonmap.model import Config
-from gluonmap.report import words
+from gluonmap.judge import Basis, Feasibility, Judgement, key_of, moves_of, same
+from gluonmap.model import Config, Outcome
+from gluonmap.report import measured, words
 from gluonmap.screen import quoted
 from gluonmap.space import SpaceMap
 
 MOST_CONSTRAINTS = 8
+RUN_PHASE = "run"
+"""Where a candidate ended that was executed on the CPU."""
 
 _COLOURS = {Feasibility.FEASIBLE: "bold green", Feasibility.INFEASIBLE: "bold red", Feasibility.UNKNOWN: "bold magenta"}
 _STANDING = {
@@ -27,6 +30,7 @@ _STANDING = {
     Standing.READ: "read from the source",
     Standing.LEARNED: "learned",
     Standing.IMPLIED: "implied by the others",
+    Standing.EXECUTED: "seen when executed",
 }
 _MATTERS = {True: ("matters", "green"), False: ("does not", "dim"), None: ("not known", "magenta")}
 
@@ -49,6 +53,8 @@ def _print(space: SpaceMap, map_name: str, told: Explanation, console: Console) 
     verdict.append(words.visible(f": {space.kernel} on {words.target(space)} with {_moved(told.moves)}"), "bold")
     console.print(verdict)
     _say(how_known(space, judgement, fresh=told.fresh), console)
+    for line in [] if told.fresh else _of_the_execution(space, told.config):
+        _say(line, console)
     if judgement.contradicts:
         _say("This contradicts the map's constraints: they do not describe this configuration.", console, "yellow")
     if told.fresh:
@@ -92,7 +98,13 @@ def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> 
             where = f" at {judgement.line}" if judgement.line else ""
             stage = f" ({judgement.stage})" if judgement.stage else ""
             said = f": {words.cut(words.first_line(judgement.reason))}" if judgement.reason else ""
+            if outcome is Outcome.NOT_EXECUTED:
+                return f"Compiled for the map: passes. It was not executed{said}{where}; its numbers are unknown."
+            if judgement.stage == RUN_PHASE:
+                return f"Compiled and executed for the map: {did}{said}{where}."
             return f"Compiled for the map: {did}{said}{where}{stage}."
+        case Basis.PREDICTED if any(item.standing is Standing.EXECUTED for item in judgement.broken):
+            return "Known from the execution of one of its values by itself."
         case Basis.PREDICTED if judgement.verdict is Feasibility.INFEASIBLE:
             return f"Predicted by the constraints; this very configuration was not compiled.{_bound(space, 'fail')}"
         case Basis.PREDICTED:
@@ -143,6 +155,8 @@ def _constraints(space: SpaceMap, judgement: Judgement, config: Config, console:
 
 
 def _evidence(space: SpaceMap, item: Constraint, config: Config) -> list[str]:
+    if item.standing is Standing.EXECUTED:
+        return list(_executed(space, item, config))
     assert space.joint  # it is one of its constraints
     demand, seen = words.demand(space, item), tuples.seen(space.joint, item, config)
     place = f": {demand}" if demand else f", {item.line}" if item.line else ""
@@ -159,6 +173,32 @@ def _evidence(space: SpaceMap, item: Constraint, config: Config) -> list[str]:
         other = {n: v for n, v in seen.passing.items() if n in seen.failing and not same(v, seen.failing[n])}
         found.append(example + (f", and passed with {words.settings(other)}" if other else ""))
     return [line for line in found if line]
+
+
+def _executed(space: SpaceMap, item: Constraint, config: Config) -> Iterator[str]:
+    """What the execution of a single value showed."""
+    (name,) = item.scope
+    value = next(v for v in space.knobs[name].values if same(v.value, config[name]))
+    yield f"{name}={words.label(value.value)} {item.reason}"
+    at = f" at {words.place(value.file or space.file, value.line)}" if value.line is not None else ""
+    reason = words.cut(words.first_line(value.reason))
+    if len(moves_of(space, config)) < 2:
+        return  # it has been told
+    yield f"seen beside the baseline: {' '.join(filter(None, (value.outcome, value.kind)))}: {reason}{at}"
+
+
+def _of_the_execution(space: SpaceMap, config: Config) -> list[str]:
+    """What the map holds of the execution of this very configuration, in lines; none where it was only compiled."""
+    title, told = measured.title(space), judging.executions(space).get(key_of(config))
+    if not title or told is None or told.check is None:
+        return []
+    if told.outcome != Outcome.PASS:
+        found = measured.found_of("", told.check)
+        return [measured.found_text(item) for item in found] if len(found) > 1 else []
+    right = "right on these inputs" if told.check.against == "reference" else "the baseline's numbers, up to rounding"
+    error = max((e.relative for e in told.check.errors), default=0.0)
+    sizes = "".join(f"; {size}" for size in told.check.sizes)
+    return [f"{title}: {right} (relative error {error:.1e}{sizes})."]
 
 
 def _part(part: FailingPart, console: Console) -> None:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 import tabulate
 
 from gluonmap.joint import Joint
-from gluonmap.model import Outcome
-from gluonmap.report import measured, together, words
+from gluonmap.report import figures, measured, together, words
 from gluonmap.space import SpaceMap
 
 # tabulate pads by display width where wcwidth is installed and by length where not: the bytes must not depend on it.
@@ -21,7 +20,7 @@ _ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_[]~$|"} | {"&": "&am
 def render(space: SpaceMap) -> str:
     """Return the report. No text of the map can end a table cell, open a tag or run as Markdown."""
     blocks = [f"# {code(space.kernel)} on {text(words.target(space))}", *_header(space)]
-    blocks += _failed_baseline(space) if space.outcome != Outcome.PASS else _body(space)
+    blocks += _body(space) if words.judged(space) else _failed_baseline(space)
     blocks += _repeats(space)
     return "\n\n".join(blocks) + "\n"
 
@@ -37,9 +36,13 @@ def _body(space: SpaceMap) -> list[str]:
         blocks += [f"## Knobs ({words.count_line(space).partition(': ')[2]})", _knobs(space), legend]
     if failures := words.failures(space):
         blocks += ["## Why values fail", _failures(failures)]
+    if changing := words.changing(space):
+        blocks += [f"## {words.PART_OF_THE_PROBLEM}", _failures(changing), text(words.PROBLEM_TERMS)]
     blocks += _measured(space)
+    if unexecuted := words.unexecuted(space):
+        blocks += [f"## {words.NUMBERS_UNKNOWN}", _failures(unexecuted)]
     if programs := words.programs(space):
-        blocks += [f"## Programs ({len(programs)} distinct)", _programs(programs)]
+        blocks += [f"## Programs ({len(programs)} distinct)", *_programs(programs)]
     if space.joint is not None:
         blocks += _joint(space, space.joint)
     if space.literals:
@@ -51,8 +54,27 @@ def _measured(space: SpaceMap) -> list[str]:
     title = measured.title(space)
     if not title or not (rows := measured.rows(space)):
         return []
-    cells = [(code(r.what), text(r.outcome), text(r.error), text(r.time), text(r.remark)) for r in rows]
-    return [f"## {text(title)}", table(measured.HEADS, cells), _bullets(map(text, measured.terms(space)))]
+    cells = [(code(r.what), *map(text, measured.cells(space, r)[1:])) for r in rows]
+    blocks = [
+        f"## {text(title)}",
+        table(measured.shown_heads(space), cells),
+        _bullets(map(text, measured.terms(space))),
+    ]
+    return blocks + _found(measured.findings(space))
+
+
+def _found(found: Sequence[measured.Found]) -> list[str]:
+    cells = [
+        (
+            code(item.what),
+            code(item.place),
+            text(item.kind),
+            f"{code(item.instruction)}<br>{text(f'{item.who}: {item.detail}'.rstrip(': '))}",
+            str(item.instructions),
+        )
+        for item in found
+    ]
+    return [f"### {measured.FOUND}", table(measured.FOUND_HEADS, cells, right=1)] if found else []
 
 
 def _joint(space: SpaceMap, joint: Joint) -> list[str]:
@@ -60,7 +82,7 @@ def _joint(space: SpaceMap, joint: Joint) -> list[str]:
     for heading, lines in together.sections(space, joint):
         blocks += [*([f"### {text(heading)}"] if heading else []), statements(lines)]
     if lost := measured.refused(joint):
-        blocks += [f"### {text(measured.REFUSED)}", statements(lost)]
+        blocks += [f"### {text(measured.refused_title(space))}", statements(lost)]
     return blocks
 
 
@@ -80,7 +102,7 @@ def _rest(space: SpaceMap) -> list[str]:
     if space.not_probed:
         blocks += ["## Not probed", _reasons(space.not_probed)]
     if unjudged := words.unjudged(space):
-        blocks += ["## No answer (never evidence about the kernel)", _failures(unjudged)]
+        blocks += [f"## {words.NO_ANSWER}", _failures(unjudged)]
     if space.unanswered:
         blocks.append(f"{words.plural(space.unanswered, 'planned candidate')} not asked: this map is incomplete.")
     return blocks
@@ -167,7 +189,7 @@ def _header(space: SpaceMap) -> list[str]:
         rows.append(
             ("resources", ", ".join(f"{f.head} {f.text}" for f in words.figures(space.target, space.resources)))
         )
-    if space.outcome == Outcome.PASS:
+    if words.judged(space):
         rows.append(("program", text(words.identity(space))))
     return [_bullets(f"{name}: {value}" for name, value in rows if value)]
 
@@ -201,12 +223,18 @@ def _failures(rows: Sequence[words.Failure]) -> str:
     )
 
 
-def _programs(rows: Sequence[words.ProgramRow]) -> str:
+def _programs(programs: Sequence[words.ProgramRow]) -> list[str]:
+    rows = figures.beside(programs)
     heads = words.figure_heads(rows)
     cells = []
     for row in rows:
         moves = [*(["**baseline**"] if row.baseline else []), *map(code, row.moves)]
         found = [words.figure(row, head) for head in heads]
-        figures = [f"**{figure.text}**" if figure.alarm else figure.text for figure in found]
-        cells.append((code(row.digest), "<br>".join(moves), "<br>".join(map(text, row.changes)), *figures))
-    return table(("program", "reached by", "what changes", *heads), cells, right=len(heads))
+        told = [f"**{figure.text}**" if figure.alarm or figure.worse else figure.text for figure in found]
+        cells.append((code(row.digest), "<br>".join(moves), "<br>".join(map(text, row.changes)), *told))
+    blocks = [table(("program", "reached by", "what changes", *heads), cells, right=len(heads))]
+    if meant := figures.legend(heads):
+        blocks.append(text(meant))
+    if remarks := figures.of_rows(programs):
+        blocks.append(_bullets(map(text, remarks)))
+    return blocks

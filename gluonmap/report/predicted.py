@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from tabulate import tabulate
 
+from gluonmap.joint import Standing
 from gluonmap.judge import Basis, Feasibility, Judgement
 from gluonmap.report import words
 
@@ -48,7 +49,15 @@ class Summary:
 
 def basis(told: Judgement) -> str:
     """What a judgement rests on, in few words that many share."""
-    return "given" if told.forbidden and told.basis is Basis.PREDICTED else str(told.basis)
+    if not told.forbidden or told.basis is not Basis.PREDICTED:
+        return str(told.basis)
+    return str(Standing.GIVEN if any(c.standing is Standing.GIVEN for c in told.broken) else Standing.EXECUTED)
+
+
+def forbidden(told: Judgement) -> str:
+    """By whom, of what no compile can change."""
+    given = any(c.standing is Standing.GIVEN for c in told.broken)
+    return "forbidden by you" if given else "failed when executed"
 
 
 def why(told: Judgement) -> str:
@@ -86,7 +95,7 @@ def verified(results: Iterable[tuple[Judgement, Judgement | None, bool | None]])
     counts: Counter[str] = Counter()
     for told, fresh, agreed in results:
         if fresh is None:
-            counts["forbidden by you, not compiled"] += 1
+            counts[f"{forbidden(told)}, not compiled"] += 1
         elif agreed is not None:
             counts["as the map says" if agreed else "not as the map says"] += 1
         elif fresh.verdict is Feasibility.UNKNOWN:

@@ -11,8 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gluonmap.joint import Joint
-from gluonmap.model import Outcome
-from gluonmap.report import measured, together, words
+from gluonmap.report import figures, measured, together, words
 from gluonmap.space import SpaceMap
 
 WIDE = 110
@@ -64,7 +63,7 @@ _ASCII = str.maketrans(
         "○": "o",
         "Δ": "D",
     }
-    | {"⌂": "h", "≡": "=", "×": "x", "…": "..."}
+    | {"⌂": "h", "◇": "R", "≡": "=", "×": "x", "…": "..."}
 )
 
 
@@ -76,7 +75,7 @@ def as_ascii(text: str) -> str:
 def _print(space: SpaceMap, console: Console) -> None:
     console.print(_header(space))
     console.print()
-    if space.outcome != Outcome.PASS:
+    if not words.judged(space):
         _print_failed_baseline(space, console)
         return
     console.print(Text(words.sentence(space), "bold"))
@@ -89,7 +88,12 @@ def _print(space: SpaceMap, console: Console) -> None:
         console.print(_Flow([Text(f"{glyph} {word}", "dim") for glyph, word in words.legend(space)], gap=3))
     if failures := words.failures(space):
         _section(console, "Why values fail", _failures(failures, console))
+    if changing := words.changing(space):
+        terms = Text(f" {words.PROBLEM_TERMS}", "dim")
+        _section(console, words.PART_OF_THE_PROBLEM, _failures(changing, console), terms)
     _print_measured(space, console)
+    if unexecuted := words.unexecuted(space):
+        _section(console, words.NUMBERS_UNKNOWN, _failures(unexecuted, console))
     if programs := words.programs(space):
         _section(console, f"Programs ({len(programs)} distinct)", *_programs(programs, console))
     if space.joint is not None:
@@ -104,11 +108,13 @@ def _print_measured(space: SpaceMap, console: Console) -> None:
     title = measured.title(space)
     if not title or not (rows := measured.rows(space)):
         return
-    table = _table(console, *((head, 0) for head in measured.HEADS))
+    table = _table(console, *((head, 0) for head in measured.shown_heads(space)))
     for row in rows:
-        remark = Text(row.remark, "yellow")
-        table.add_row(Text(row.what, "bold"), Text(row.outcome), Text(row.error), Text(row.time), remark)
+        what, *told, remark = measured.cells(space, row)
+        table.add_row(Text(what, "bold"), *map(Text, told), Text(remark, "yellow"))
     _section(console, title, table, _bullets(measured.terms(space)))
+    if found := measured.found_lines(space):
+        _section(console, measured.FOUND, statements(found))
 
 
 def _print_joint(space: SpaceMap, joint: Joint, console: Console) -> None:
@@ -118,7 +124,7 @@ def _print_joint(space: SpaceMap, joint: Joint, console: Console) -> None:
             heading(console, title)
         console.print(statements(lines))
     if lost := measured.refused(joint):
-        heading(console, measured.REFUSED)
+        heading(console, measured.refused_title(space))
         console.print(statements(lost))
 
 
@@ -156,7 +162,7 @@ def _print_rest(space: SpaceMap, console: Console) -> None:
         names = ", ".join(words.visible(name) for name in space.not_probed)
         _section(console, "Not probed (why: in the Markdown report)", Text(f" {names}", "dim"))
     if unjudged := words.unjudged(space):
-        _section(console, "No answer (never evidence about the kernel)", _failures(unjudged, console))
+        _section(console, words.NO_ANSWER, _failures(unjudged, console))
     if space.unanswered:
         text = f"{words.plural(space.unanswered, 'planned candidate')} not asked: this map is incomplete."
         console.print()
@@ -274,17 +280,17 @@ def _header(space: SpaceMap) -> Table:
     ]
     if space.resources is not None:
         rows.append(("resources", _figures(words.figures(space.target, space.resources))))
-    if space.outcome == Outcome.PASS:
+    if words.judged(space):
         rows.append(("program", Text(words.identity(space), "red" if space.stable is False else "")))
     return _facts(rows)
 
 
-def _figures(figures: Iterable[words.Figure]) -> _Flow:
-    return _Flow([Text(f"{f.head} {f.text}", _alarm(f)) for f in figures], gap=3)
+def _figures(found: Iterable[words.Figure]) -> _Flow:
+    return _Flow([Text(f"{f.head} {f.text}", _alarm(f)) for f in found], gap=3)
 
 
 def _alarm(figure: words.Figure) -> str:
-    return "bold red" if figure.alarm else ""
+    return "bold red" if figure.alarm else "yellow" if figure.worse else ""
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -339,16 +345,22 @@ def _failures(rows: Sequence[words.Failure], console: Console) -> Table:
     return table
 
 
-def _programs(rows: Sequence[words.ProgramRow], console: Console) -> list[RenderableType]:
+def _programs(programs: Sequence[words.ProgramRow], console: Console) -> list[RenderableType]:
+    rows = figures.beside(programs)
     heads = words.figure_heads(rows)
     found = [[words.figure(row, head) for head in heads] for row in rows]
-    differs = [len({figures[i].text for figures in found}) > 1 for i in range(len(heads))]
-    shown = [[figure for figure, differ in zip(figures, differs, strict=True) if differ] for figures in found]
+    differs = [len({each[i].text for each in found}) > 1 for i in range(len(heads))]
+    shown = [[figure for figure, differ in zip(each, differs, strict=True) if differ] for each in found]
     same = [f"{figure.head} {figure.text}" for figure, differ in zip(found[0], differs, strict=True) if not differ]
     table = _spread_programs(rows, shown, console)
     if table.__rich_measure__(console, console.options.update_width(1000)).maximum > console.width:
         table = _stacked_programs(rows, shown, console)
-    return [table, *([Text(f"The same in all: {', '.join(same)}", "dim")] if same and len(rows) > 1 else [])]
+    below: list[RenderableType] = []
+    if same and len(rows) > 1:
+        below.append(Text(f"The same in all: {', '.join(same)}", "dim"))
+    if meant := figures.legend(heads):
+        below += [Text(meant, "dim"), _bullets(figures.of_rows(programs))]
+    return [table, *below]
 
 
 def _spread_programs(
@@ -359,10 +371,10 @@ def _spread_programs(
     for column in zip(*shown, strict=True):
         width = _width(text for figure in column for text in (figure.head, figure.text))
         table.add_column(Text(column[0].head), justify="right", min_width=width)
-    for row, figures in zip(rows, shown, strict=True):
+    for row, found in zip(rows, shown, strict=True):
         reached = _stack(Text("baseline" if row.baseline else "", "bold"), *map(Text, row.moves))
         changes = _stack(*map(Text, row.changes)) if row.changes else ""
-        table.add_row(row.digest, reached, changes, *(Text(f.text, _alarm(f)) for f in figures))
+        table.add_row(row.digest, reached, changes, *(Text(f.text, _alarm(f)) for f in found))
     return table
 
 
@@ -370,9 +382,9 @@ def _stacked_programs(
     rows: Sequence[words.ProgramRow], shown: Sequence[Sequence[words.Figure]], console: Console
 ) -> Table:
     table = _table(console, ("program", 8), ("reached by", 0), ("what changes", 0))
-    for index, (row, figures) in enumerate(zip(rows, shown, strict=True)):
+    for index, (row, found) in enumerate(zip(rows, shown, strict=True)):
         reached = _stack(Text("baseline" if row.baseline else "", "bold"), *map(Text, row.moves))
-        new = [f for f, first in zip(figures, shown[0], strict=True) if index == 0 or f.text != first.text]
+        new = [f for f, first in zip(found, shown[0], strict=True) if index == 0 or f.text not in (first.text, "-")]
         changes: list[RenderableType] = [Text(change) for change in row.changes]
         changes += [_figures(new)] if new else []
         table.add_row(row.digest, reached, _stack(*changes) if changes else "")

@@ -34,7 +34,12 @@ def title(joint: Joint) -> str:
 
 
 def sizes(joint: Joint) -> str:
-    """The signature, what of it is feasible, and what of that is a program of its own."""
+    """The signature, what of it is feasible, what of that is a program of its own, and what failed when executed."""
+    failed = f" {words.plural(len(joint.refused), 'program')} did not pass when executed." if joint.refused else ""
+    return _sizes(joint) + failed
+
+
+def _sizes(joint: Joint) -> str:
     size = joint.sizes
     if size.feasible is None:
         return f"{size.signature:,} configurations; the constraints are too entangled to count the feasible ones."

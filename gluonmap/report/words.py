@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec import UnsetType
+
 from gluonmap.joint import Constraint, Inertness, Standing
-from gluonmap.model import Effect, KnobClass, Outcome, Resources, Value
+from gluonmap.model import Effect, Figures, KnobClass, Outcome, Resources, Stage, Value
 from gluonmap.relation import holds
-from gluonmap.space import KnobMap, SpaceMap, ValueMap
+from gluonmap.space import KnobMap, Measured, SpaceMap, ValueMap
 from gluonmap.terms import Written
 
 MESSAGE_LIMIT = 200
@@ -103,6 +105,7 @@ EFFECT_MARKS: dict[Effect, Mark] = {
     Effect.LIVE: Mark("Δ", "green", "live"),
     Effect.LIVE_HOST: Mark("⌂", "green", "live on the host"),
     Effect.ABORTING: Mark("✗", "red", "fails"),
+    Effect.CHANGES_RESULT: Mark("◇", "yellow", "changes the result"),
     Effect.UNKNOWN: Mark("?", "magenta", "unknown"),
 }
 
@@ -131,19 +134,38 @@ NO_EVIDENCE: dict[Outcome, str] = {
 }
 
 
+DIFFERS = "differs from the baseline"
+"""The kind of what is WRONG where the baseline's results stand in for a reference."""
+STEPS = "steps"
+"""The kind of what hung because a run on the CPU went past its limit of instructions."""
+
+
 def outcome_of(text: str) -> Outcome | None:
     """Return the outcome named `text`; None for "unknown" and for names that only a newer version knows."""
     return Outcome(text) if text in Outcome.__members__ else None
 
 
+def executed(space: SpaceMap) -> bool:
+    """Return whether candidates were executed on the CPU, by a model of the hardware."""
+    return not isinstance(space.on_device, UnsetType) and space.on_device.stage is Stage.RUN
+
+
+def judged(space: SpaceMap) -> bool:
+    """Return whether the baseline stands, so that values are judged against it."""
+    outcome = outcome_of(space.outcome)
+    return outcome is not None and outcome.compiled
+
+
 def fails(value: ValueMap) -> bool:
-    """Return whether a value's outcome speaks against it."""
+    """Return whether a value's outcome speaks against it; of one that changes the result it does."""
     outcome = outcome_of(value.outcome)
     return outcome in FAILURES or (value.effect is Effect.ABORTING and outcome not in NO_EVIDENCE)
 
 
 def value_mark(value: ValueMap) -> Mark:
     """Return the mark of a value: its outcome where that decides, else its effect."""
+    if value.effect is Effect.CHANGES_RESULT:
+        return EFFECT_MARKS[value.effect]
     outcome = outcome_of(value.outcome)
     decides = outcome in FAILURES or (outcome in NO_EVIDENCE and value.effect in {Effect.UNKNOWN, Effect.ABORTING})
     return OUTCOME_MARKS[outcome] if outcome is not None and decides else EFFECT_MARKS[value.effect]
@@ -211,7 +233,8 @@ def chains(knob: KnobMap) -> list[list[Token]]:
 
 def _token(value: ValueMap, last: dict[str, str]) -> Token:
     mark = value_mark(value)
-    note = "" if not fails(value) or last.get(mark.glyph) == value.kind else visible(value.kind)
+    told = fails(value) and value.effect is not Effect.CHANGES_RESULT  # whose mark says all that its kind does
+    note = visible(value.kind) if told and last.get(mark.glyph) != value.kind else ""
     last[mark.glyph] = value.kind
     return Token(label(value.value), mark, note)
 
@@ -249,7 +272,7 @@ def demand(space: SpaceMap, item: Constraint) -> str:
 
 def sentence(space: SpaceMap) -> str:
     """Return the one sentence that a person would say about the map."""
-    if space.outcome != Outcome.PASS:
+    if not judged(space):
         return visible(_failed_baseline(space))
     clauses = _clauses(space) if space.knobs else [f"{space.kernel} has no knob to turn on {space.target}"]
     if space.unanswered:
@@ -263,11 +286,13 @@ def _clauses(space: SpaceMap) -> list[str]:
     for name, knob in signature_order(space):
         names[KnobClass.UNKNOWN if unsettled(knob) else knob.knob_class].append(name)
     clauses = [_how_many_matter(space)]
-    if pinned := names[KnobClass.PINNED]:
+    changing = {name: _changing(space.knobs[name]) for name in space.knobs}
+    if pinned := [name for name in names[KnobClass.PINNED] if not changing[name]]:
         places = [label(space.knobs[name].baseline) for name in pinned]
         where = places[0] if len(set(places)) == 1 else listed(places)
         clauses.append(f"{listed(pinned)} {_be(pinned)} pinned at {where}")
     clauses += _bounded(space, names[KnobClass.BOUNDED])
+    clauses += _part_of_the_problem(space, {name: values for name, values in changing.items() if values})
     inert = names[KnobClass.INERT]
     conditional = {name: when for name in inert if (when := matters_if(space, name))}
     compared = {name: item.same for name in inert if (item := _together(space, name)) and item.uncompared}
@@ -281,6 +306,24 @@ def _clauses(space: SpaceMap) -> list[str]:
         clauses.append(f"{listed(idle)} {'changes' if len(idle) == 1 else 'change'} nothing{alone}")
     if unknown := names[KnobClass.UNKNOWN]:
         clauses.append(f"{listed(unknown)} {_be(unknown)} unknown")
+    return clauses
+
+
+def _changing(knob: KnobMap) -> list[Value]:
+    return [v.value for v in knob.values if v.effect is Effect.CHANGES_RESULT]
+
+
+def _part_of_the_problem(space: SpaceMap, changing: Mapping[str, list[Value]]) -> list[str]:
+    clauses = []
+    for name, values in changing.items():
+        if len(values) == len(space.knobs[name].values) - 1:
+            clauses.append(
+                f"{name} is part of the problem: every value but {label(space.knobs[name].baseline)} changes"
+            )
+            clauses[-1] += " the result"
+        else:
+            does = "changes" if len(values) == 1 else "change"
+            clauses.append(f"{listed(f'{name} = {label(v)}' for v in values)} {does} the result")
     return clauses
 
 
@@ -351,7 +394,9 @@ def failed_phrase(space: SpaceMap) -> str:
     if outcome is None:
         return "got no answer"
     if outcome is Outcome.CRASHED and space.measured:
-        return "crashes on the device"
+        return "crashes when it is executed" if executed(space) else "crashes on the device"
+    if outcome is Outcome.HUNG and space.kind == STEPS:
+        return "goes past the limit of instructions when it is executed"
     return (FAILURES | NO_EVIDENCE).get(outcome, "passes")
 
 
@@ -441,6 +486,8 @@ class Figure:
     text: str
     alarm: bool = False
     """Costs speed for sure: something is spilled."""
+    worse: bool = False
+    """Clearly more costly than the baseline's."""
 
 
 _RESOURCES: dict[str, tuple[str, str, str, str, bool]] = {
@@ -500,12 +547,37 @@ class Failure:
 
 def failures(space: SpaceMap) -> list[Failure]:
     """Return the failing values, alike ones of a knob in one row, knobs in the reports' order."""
-    return _rows(space, fails)
+    return _rows(space, lambda v: fails(v) and v.effect is not Effect.CHANGES_RESULT)
+
+
+PART_OF_THE_PROBLEM = "Part of the problem, not of the tuning"
+PROBLEM_TERMS = (
+    "Their numbers differ from the baseline's beyond rounding, and the probe file has no reference that says which are "
+    "right. None of them is handed over."
+)
+
+
+def changing(space: SpaceMap) -> list[Failure]:
+    """Return the values that change the result, where no reference says which result is right."""
+    return _rows(space, lambda v: v.effect is Effect.CHANGES_RESULT)
+
+
+NO_ANSWER = "No answer (never evidence about the kernel)"
+NUMBERS_UNKNOWN = "Compiled and not executed: their numbers are unknown"
+
+
+def unexecuted(space: SpaceMap) -> list[Failure]:
+    """Return the values that compiled and that the model on the CPU could not execute; their effects stand."""
+    return _rows(space, _unexecuted)
+
+
+def _unexecuted(value: ValueMap) -> bool:
+    return value.outcome == Outcome.NOT_EXECUTED and not fails(value) and bool(value.digest)
 
 
 def unjudged(space: SpaceMap) -> list[Failure]:
-    """Return the values that got no answer (a fault of the tool, never evidence), were skipped or not executed."""
-    return _rows(space, lambda v: not fails(v) and v.outcome != Outcome.PASS)
+    """Return the values that got no answer (a fault of the tool, never evidence), or were skipped."""
+    return _rows(space, lambda v: not fails(v) and v.outcome != Outcome.PASS and not _unexecuted(v))
 
 
 def _rows(space: SpaceMap, wanted: Callable[[ValueMap], bool]) -> list[Failure]:
@@ -519,7 +591,11 @@ def _rows(space: SpaceMap, wanted: Callable[[ValueMap], bool]) -> list[Failure]:
             because = tuple(dict.fromkeys(visible(text) for v in members for text in v.because))
             labels = tuple(label(v.value) for v in members)
             where = _short_place(space, file, line)
-            fixed = (value_mark(members[0]), visible(outcome), visible(kind), visible(stage), first_line(reason))
+            mark = value_mark(members[0])
+            how = (visible(outcome), visible(kind), visible(stage))
+            if members[0].effect is Effect.CHANGES_RESULT:
+                how = (mark.word, "", visible(stage))
+            fixed = (mark, *how, first_line(reason))
             rows.append(Failure(visible(name), labels, *fixed, where, because))
     return rows
 
@@ -544,6 +620,8 @@ class ProgramRow:
     """"num_stages = 1, 3"."""
     changes: tuple[str, ...]
     figures: tuple[Figure, ...]
+    counted: Figures | None = None
+    """What a run on the CPU counted."""
 
 
 def programs(space: SpaceMap) -> list[ProgramRow]:
@@ -576,7 +654,14 @@ def _program(space: SpaceMap, digest: str, length: int, found: list[tuple[str, V
         tuple(f"{name} = {', '.join(values)}" for name, values in by_knob.items()),
         changes,
         tuple(figures(space.target, resources)) if resources is not None else (),
+        next((m.figures for m in _executions(space, digest, found) if m and m.figures), None),
     )
+
+
+def _executions(space: SpaceMap, digest: str, found: Sequence[tuple[str, ValueMap]]) -> Iterator[Measured | UnsetType]:
+    if digest == space.digest:
+        yield space.measured
+    yield from (value.measured for _, value in found)
 
 
 def figure_heads(rows: Sequence[ProgramRow]) -> list[str]:

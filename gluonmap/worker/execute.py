@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from gluonmap import cdna, exitcode
+from gluonmap.cdna.text import Line
 from gluonmap.model import Candidate, Figures, Finding, Value
 from gluonmap.targets import Target
 from gluonmap.worker import check, compile, fingerprint, vendor
@@ -26,6 +27,7 @@ from gluonmap.worker.launch import DEFAULT, Launch, Stop, said
 from gluonmap.worker.load import Kernel
 from gluonmap.worker.progress import Slot
 from gluonmap.worker.protocol import Evidence, Job
+from gluonmap.worker.reach import in_triton
 from gluonmap.worker.trace import Trace
 
 MORE = (2, *check.SEEDS)
@@ -181,7 +183,7 @@ class Execute(Launch):
             self.checker.findings = found
             first = result.findings[0]
             if first.line is not None:
-                file, line = first.line.path, first.line.line
+                file, line = own_place(first.line, str(getattr(self.kernel.module, "__file__", "")))
                 self.evidence = msgspec.structs.replace(self.evidence, file=file, line=line)
             raise Unsafe(found)
 
@@ -264,6 +266,19 @@ class Unsafe(check.Wrong):
         text = f"{first.instruction} (wave {first.wave}{lane}) {first.detail}".strip()
         super().__init__(first.kind, text + (f"; {more} more instruction{'s' if more > 1 else ''}" if more else ""))
         self.status = exitcode.UNSAFE
+
+
+def own_place(line: Line, kernel_file: str) -> tuple[str, int]:
+    """Path and line of the innermost place that the user wrote: where Triton's own library does it, its caller's.
+
+    Callers are named without their folders; "" and 0 where none is the kernel's file.
+    """
+    if line.path and not in_triton(line.path):
+        return line.path, line.line
+    for file, _, number in (place.rpartition(":") for place in line.called_from):
+        if os.path.basename(file) == os.path.basename(kernel_file):
+            return kernel_file, int(number)
+    return "", 0
 
 
 def findings_of(places: Sequence[cdna.Place]) -> tuple[Finding, ...]:

@@ -8,7 +8,7 @@ from gluonmap.differing import Difference
 from gluonmap.differing.circumstances import Side
 from gluonmap.differing.knobs import KnobChange, Turn
 from gluonmap.differing.regressions import Regression, RegressionKind
-from gluonmap.model import Outcome
+from gluonmap.model import COMPILED
 from gluonmap.report import words
 
 
@@ -22,7 +22,7 @@ def sides(found: Difference, names: tuple[str, str]) -> list[tuple[str, str]]:
 
 def side(found: Side) -> str:
     """Return "gemm on gfx942 (cdna3), Triton 3.9.0"."""
-    failed = "" if found.outcome == Outcome.PASS else f", whose baseline is {found.outcome}"
+    failed = "" if found.outcome in COMPILED else f", whose baseline is {found.outcome}"
     return words.visible(f"{found.kernel} on {words.target_name(found.target)}, Triton {found.triton}{failed}")
 
 

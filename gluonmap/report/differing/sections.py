@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gluonmap.differing import Difference
 from gluonmap.report import words
-from gluonmap.report.differing import constraints, knobs, regressions, resources, spaces
+from gluonmap.report.differing import constraints, counts, knobs, regressions, resources, spaces
 from gluonmap.report.together import Line
 
 
@@ -50,6 +50,8 @@ def sections(found: Difference, names: tuple[str, str]) -> Iterator[Section]:
     yield from flips(found)
     if rows := tuple(resources.resources(found)):
         yield Section(resources_title(found), tuple(resources.costlier(found)), Table(resources.HEADS, rows, right=4))
+    if lines := tuple(counts.lines(found)):
+        yield Section(counts.TITLE, lines)
     if commands := tuple(regressions.next_steps(found, names[1])):
         yield Section("Look closer", commands=commands)
 
@@ -78,7 +80,7 @@ def flips(found: Difference) -> Iterator[Section]:
     for title, items in (
         (f"Combinations that fail in A and pass in B ({len(gained):,} of those that were asked)", gained),
         (f"Combinations that fail in B and were only predicted to pass in A ({len(lost):,})", lost),
-        (f"Failing on a device, where the other map was not taken ({len(deeper):,})", deeper),
+        (f"Failing when executed, which the other map was not as far ({len(deeper):,})", deeper),
     ):
         if items:
             yield Section(title, tuple(regressions.flipped(items)))

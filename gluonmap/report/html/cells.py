@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from gluonmap import targets
-from gluonmap.model import Effect, Resources, Value
+from gluonmap.model import Check, Effect, Resources, Stage, Value
+from gluonmap.report import figures as counts
 from gluonmap.report import measured, words
 from gluonmap.report.words import Figure, Mark
-from gluonmap.space import KnobMap, SpaceMap, ValueMap
+from gluonmap.space import KnobMap, Measured, SpaceMap, ValueMap
 
 TONES: dict[str, str] = {
     "baseline": "baseline",
@@ -20,6 +21,7 @@ TONES: dict[str, str] = {
     "inert": "inert",
     "passes": "live",
     "fails": "crashed",
+    "changes the result": "changes",
     "rejected": "rejected",
     "crashed": "crashed",
     "over a resource limit": "over",
@@ -31,6 +33,8 @@ TONES: dict[str, str] = {
     "unknown": "unknown",
 }
 """The word of a mark -> the class of style that colours it."""
+
+CHANGES = words.EFFECT_MARKS[Effect.CHANGES_RESULT].word
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def _row(space: SpaceMap, anchor: str, name: str, knob: KnobMap) -> Row:
 
 def _cell(space: SpaceMap, anchor: str, name: str, knob: KnobMap, value: ValueMap, token: words.Token) -> Cell:
     mark = token.mark
-    parts = [token.text, mark.word, value.kind if words.fails(value) else ""]
+    parts = [token.text, mark.word, value.kind if words.fails(value) and mark.word != CHANGES else ""]
     return Cell(
         id=anchor,
         label=token.text,
@@ -108,8 +112,14 @@ def _cell(space: SpaceMap, anchor: str, name: str, knob: KnobMap, value: ValueMa
         said=", ".join(part for part in parts if part),
         headline=f"{name} = {token.text}",
         facts=tuple(facts(value, space.file, knob.equivalent)),
-        figures=figures(space.target, value.resources),
+        figures=figures(space.target, value.resources) + counted(value.measured, space.measured),
     )
+
+
+def counted(own: Measured | UnsetType, baseline: Measured | UnsetType = UNSET) -> tuple[Figure, ...]:
+    """Return what a run on the CPU counted; none where there was no run."""
+    base = baseline.figures if baseline else None
+    return counts.telling([counts.figures(own.figures, base)])[0] if own else ()
 
 
 def figures(target: str, resources: Resources | None) -> tuple[Figure, ...]:
@@ -140,7 +150,7 @@ def facts(value: ValueMap, file: str, equivalent: Sequence[Sequence[Value]] = ()
         yield Fact("kernel line", words.place(value.file or file, value.line), "code")
     for text in dict.fromkeys(value.because):
         yield Fact("forbidden by", text)
-    yield from _told_by_device(value)
+    yield from _told_by_execution(value)
     for text in value.warnings:
         yield Fact("warning", text, "long")
     if value.digest:
@@ -160,12 +170,24 @@ def _effect(value: ValueMap, equivalent: Sequence[Sequence[Value]]) -> str:
     return "; ".join(part for part in (str(value.effect), changes, same) if part)
 
 
-def _told_by_device(value: ValueMap) -> Iterator[Fact]:
+def _told_by_execution(value: ValueMap) -> Iterator[Fact]:
     if isinstance(value.measured, UnsetType):
         return
     row = measured.row("", value.outcome, value.kind, value.measured)
     if row is not None:
-        yield Fact("on the device", f"up to {value.measured.reached}")
+        if value.measured.reached is Stage.RUN:
+            yield Fact("executed", "on the CPU, by a model of the hardware" + _watched(value.measured.check))
+        else:
+            yield Fact("on the device", f"up to {value.measured.reached}")
         for name, text in (("error", row.error), ("median µs", row.time), ("remark", row.remark)):
             if text:
                 yield Fact(name, text)
+        for line in measured.found_of("", value.measured.check):
+            yield Fact("found", measured.found_text(line), "long")
+
+
+def _watched(check: Check | None) -> str:
+    if check is None:
+        return ""
+    sizes = f", sizes {'; '.join(check.sizes)}" if check.sizes else ""
+    return sizes + (", watched by the sanitizer" if check.sanitized else "")

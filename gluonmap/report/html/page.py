@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from gluonmap.joint import Joint
-from gluonmap.model import Outcome
 from gluonmap.raced import RaceRecord
 from gluonmap.report import measured, together, words
 from gluonmap.report.html import cells, drawing, funnel, programs, racing, relations, shell
@@ -19,7 +18,7 @@ def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "",
     `home` is where its link to the index over many maps leads, if there is one; `warnings` are said at its top.
     """
     context = _common(space) | {"home": home, "warnings": warnings}
-    if space.outcome != Outcome.PASS:
+    if not words.judged(space):
         return shell.page("failing.html.jinja", **context, facts=_baseline_facts(space), sections=[])
     joint = space.joint
     told = _together(space, joint) if joint is not None else {}
@@ -27,8 +26,11 @@ def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "",
         "rows": cells.rows(space),
         "legend": _legend(space),
         "failures": words.failures(space),
+        "words": words,
         "tones": cells.TONES,
         "unjudged": words.unjudged(space),
+        "changing": words.changing(space),
+        "unexecuted": words.unexecuted(space),
         "table": programs.table(space),
         "endless": programs.endless(space),
         "limits": programs.limit(space),
@@ -59,23 +61,26 @@ def _common(space: SpaceMap) -> dict[str, Any]:
         "classes": words.count_line(space),
         "unstable": f"{words.UNSTABLE}." if space.stable is False else "",
         "header": _header(space),
-        "takes": cells.figures(space.target, space.resources),
+        "takes": cells.figures(space.target, space.resources) + cells.counted(space.measured),
         "device": device,
-        "measured": measured.rows(space) if device else [],
-        "measured_heads": measured.HEADS,
+        "measured": [measured.cells(space, row) for row in measured.rows(space)] if device else [],
+        "measured_heads": measured.shown_heads(space),
+        "found": measured.findings(space),
+        "found_heads": measured.FOUND_HEADS,
+        "found_title": measured.FOUND,
         "measured_terms": list(measured.terms(space)) if device else [],
     }
 
 
 def _header(space: SpaceMap) -> list[tuple[str, str, str]]:
     """What the map holds for: name, text, style of the text."""
-    program = words.identity(space) if space.outcome == Outcome.PASS else ""
+    program = words.identity(space) if words.judged(space) else ""
     found = [
         ("arguments", words.specialisation(space), "code"),
         ("launch", words.launch(space), "text"),
         ("baseline", words.settings(space.baseline), "code"),
         ("program", program, "text"),
-        ("device", measured.title(space), "text"),
+        ("executed" if words.executed(space) else "device", measured.title(space), "text"),
     ]
     return [item for item in found if item[1]]
 
@@ -85,11 +90,11 @@ def _sections(context: dict[str, Any], found: dict[str, Any]) -> list[tuple[str,
     joint, told = found["joint"], found["told"]
     known = [
         ("knobs", "Knobs", bool(found["rows"])),
-        ("failures", "Failures", bool(found["failures"] or found["unjudged"])),
+        ("failures", "Failures", any(found[name] for name in ("failures", "changing", "unexecuted", "unjudged"))),
         ("constraints", "Constraints", joint is not None),
         ("pairs", "Pairs", bool(told and (told["heat"] or told["same"]))),
         ("programs", "Programs", found["table"] is not None),
-        ("device", "Device", bool(context["measured"])),
+        ("device", "Execution" if words.executed(context["space"]) else "Device", bool(context["measured"])),
         ("race", "Race", bool(found["races"])),
         ("evidence", "Evidence", joint is not None),
         ("source", "Source and notes", True),
@@ -117,6 +122,7 @@ def _together(space: SpaceMap, joint: Joint) -> dict[str, Any]:
         "statements": [text for text in joint.certificate.statements if not _tabled(joint, text)],
         "doubts": together.doubts(joint),
         "refused": measured.refused(joint),
+        "refused_title": measured.refused_title(space),
     }
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from gluonmap import targets
 from gluonmap.joint import Joint
 from gluonmap.judge import moves_of
-from gluonmap.model import Config, Outcome, Resources, Timing
+from gluonmap.model import Config, Figures, Outcome, Resources, Timing
+from gluonmap.report import figures as counts
 from gluonmap.report import words
 from gluonmap.report.html import cells
 from gluonmap.report.words import Figure
@@ -61,6 +62,10 @@ class Table:
     counted: bool
     """How many asked configurations are each program is known."""
     timed: bool
+    counts: str
+    """What the figures of a run on the CPU are; "": there was none."""
+    remarks: tuple[str, ...]
+    """What stands out in them against the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class _Entry:
     resources: Resources | None
     same: int
     timing: Timing | None
+    counted: Figures | None = None
 
 
 def table(space: SpaceMap) -> Table | None:
@@ -79,7 +85,9 @@ def table(space: SpaceMap) -> Table | None:
         return None
     idle = _idle(space)
     knobs = tuple(n for n in space.baseline if n not in idle and len({repr(e.config[n]) for e in entries}) > 1)
-    figures = [cells.figures(space.target, entry.resources) for entry in entries]
+    base = space.measured.figures if space.measured else None
+    counted = counts.telling([counts.figures(entry.counted, base) for entry in entries])
+    figures = [cells.figures(space.target, e.resources) + more for e, more in zip(entries, counted, strict=True)]
     heads = _heads(figures)
     differ = tuple(h for h in heads if len({_of(row, h).text for row in figures}) > 1 or len(entries) == 1)
     length = _telling([entry.digest for entry in entries])
@@ -109,7 +117,13 @@ def table(space: SpaceMap) -> Table | None:
         summary=_summary(space, figures),
         counted=any(entry.same > 1 for entry in entries),
         timed=any(row.time for row in rows),
+        counts=counts.legend([figure.head for more in counted for figure in more]),
+        remarks=tuple(counts.remarks([(_moves(space, e), e.counted) for e in entries], base)),
     )
+
+
+def _moves(space: SpaceMap, entry: _Entry) -> str:
+    return words.settings(moves_of(space, entry.config))
 
 
 def _idle(space: SpaceMap) -> set[str]:
@@ -117,18 +131,23 @@ def _idle(space: SpaceMap) -> set[str]:
 
 
 def _together(space: SpaceMap, joint: Joint) -> list[_Entry]:
-    return [_Entry({**space.baseline, **p.config}, p.digest, p.resources, p.same, p.timing) for p in joint.programs]
+    return [
+        _Entry({**space.baseline, **p.config}, p.digest, p.resources, p.same, p.timing, p.figures)
+        for p in joint.programs
+    ]
 
 
 def _alone(space: SpaceMap) -> list[_Entry]:
     found: dict[str, _Entry] = {}
     if space.digest:
-        found[space.digest] = _Entry(space.baseline, space.digest, space.resources, 1, None)
+        own = space.measured.figures if space.measured else None
+        found[space.digest] = _Entry(space.baseline, space.digest, space.resources, 1, None, own)
     for name, knob in words.ordered(space):
         for value in knob.values:
             if value.digest and not words.fails(value):
                 config = {**space.baseline, name: value.value}
-                found.setdefault(value.digest, _Entry(config, value.digest, value.resources, 1, None))
+                own = value.measured.figures if value.measured else None
+                found.setdefault(value.digest, _Entry(config, value.digest, value.resources, 1, None, own))
     return list(found.values())
 
 

@@ -23,6 +23,7 @@ STANDINGS = {
     Standing.READ: "read from the source, confirmed by compiles",
     Standing.LEARNED: "learned from compiles",
     Standing.IMPLIED: "follows from the others; a failure names it",
+    Standing.EXECUTED: "seen when executed",
 }
 
 

@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 
 from gluonmap import codec, targets
 from gluonmap.errors import UsageError
-from gluonmap.model import Outcome
 from gluonmap.raced import RaceRecord
 from gluonmap.report import words
 from gluonmap.report.html import cells, funnel, page, shell
@@ -133,7 +132,7 @@ def index(entries: Sequence[tuple[str, SpaceMap]]) -> bytes:
 def _entry(href: str, space: SpaceMap) -> Entry:
     mark = words.baseline_mark(space)
     counted = tuple((str(each), count) for each, count in words.counts(space).items() if count)
-    failed = space.outcome != Outcome.PASS
+    failed = not words.judged(space)
     notes = []
     if space.stable is False:
         notes.append("unstable code")

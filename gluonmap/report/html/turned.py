@@ -82,9 +82,10 @@ def _cell(found: Difference, anchor: str, change: ValueChange) -> Cell:
 
 def _half(letter: str, value: ValueMap, file: str, target: str) -> Half:
     mark = words.value_mark(value)
-    note = value.kind if words.fails(value) else ""
+    note = value.kind if words.fails(value) and mark.word != cells.CHANGES else ""
     facts = tuple(cells.facts(value, file))
-    return Half(letter, mark, cells.TONES[mark.word], note, facts, cells.figures(target, value.resources))
+    figures = cells.figures(target, value.resources) + cells.counted(value.measured)
+    return Half(letter, mark, cells.TONES[mark.word], note, facts, figures)
 
 
 def legend(found: list[Row]) -> list[tuple[Mark, str]]:
