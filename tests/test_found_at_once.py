@@ -1,5 +1,6 @@
 """What the sanitizer finds in the very first launch, and where in the user's files it is."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest

@@ -94,7 +94,7 @@ def _print(told: Executed, console: Console, first: bool) -> None:
     if told.check and told.check.findings:
         console.print(Text("\nFindings", "bold"))
         for item in told.check.findings:
-            _say(f"- {finding(item)}", console)
+            _say(f"- {_finding(item)}", console)
 
 
 def _facts(told: Executed) -> Table:
@@ -147,7 +147,7 @@ def _counted(figures: Figures | None) -> Iterator[tuple[str, str]]:
         yield "scratch", f"{figures.scratch_bytes:,} bytes spilled and filled"
 
 
-def finding(item: Finding) -> str:
+def _finding(item: Finding) -> str:
     """One finding in a sentence: where, what, and the first instruction that showed it."""
     where = f"{item.place}: " if item.place else ""
     lane = f", lane {item.lane}" if item.lane >= 0 else ""

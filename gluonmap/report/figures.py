@@ -66,7 +66,7 @@ LEGEND = (
     ("instr/group", "instructions that the waves of a work-group executed"),
     ("MFMA", "matrix instructions among them"),
     ("LDS conflicts", "passes over the banks against the ideal"),
-    ("line use", "bytes asked for against the 64-byte lines touched, over 100% where lanes ask for the same"),
+    ("line use", "distinct bytes asked for against the 64-byte lines touched"),
     ("scratch/group", "bytes read and written in private memory"),
     ("waits/group", "s_waitcnt executed by the waves of a work-group"),
     ("barriers/group", "s_barrier executed by the waves of a work-group"),
