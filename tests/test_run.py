@@ -202,6 +202,15 @@ def test_gluonmap_run_says_wrong_with_its_place(project: Project) -> None:
     assert (told["outcome"], told["exit_status"], told["stage"]) == ("UNSAFE", exitcode.UNSAFE, "RUN")
 
 
+def test_gluonmap_run_claims_nothing_about_numbers_without_a_reference(project: Project) -> None:
+    project.kernel("executed")
+    project.write("probes/executed.py", PROBE.format(knobs={"HOW": ["right"]}))
+    done = project.run("run", "kernels/executed.py", "-t", "gfx942", "--set", "HOW=wrong")
+    assert done.code == 0
+    assert "no reference, so nothing says whether that is right" in " ".join(done.stdout.split())
+    assert "y_ptr against itself" in done.stdout
+
+
 # --- what cannot be executed ------------------------------------------------------------------------------------------
 
 

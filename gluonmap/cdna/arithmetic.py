@@ -252,6 +252,19 @@ def leading_signs(x: Array) -> Array:
     return leading_zeros((x ^ (x >> i32(31))).view(u32))
 
 
+def leading_zeros_64(x: Array) -> Array:
+    """The same of 64 bits (s_flbit_i32_b64)."""
+    high, low = (x >> u64(32)).astype(u32), x.astype(u32)
+    below = np.where(low == 0, u32(0xFFFFFFFF), leading_zeros(low) + u32(32))
+    return np.where(high == 0, below, leading_zeros(high))
+
+
+def leading_signs_64(x: Array) -> Array:
+    """The same of 64 bits (s_flbit_i32_i64)."""
+    signed = x.view(i64)
+    return leading_zeros_64((signed ^ (signed >> i64(63))).view(u64))
+
+
 def trailing_zeros(x: Array) -> Array:
     """Zeros below the lowest one; 0xffffffff for 0 (v_ffbl_b32, s_ff1_i32)."""
     one = type(x.flat[0])(1)

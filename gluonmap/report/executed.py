@@ -17,7 +17,7 @@ from gluonmap.report import terminal, words
 _COLOURS = {Outcome.PASS: "bold green", Outcome.NOT_EXECUTED: "bold magenta", Outcome.SKIPPED: "bold magenta"}
 _SAID = {
     Outcome.PASS: "right on these inputs under this model of the hardware",
-    Outcome.WRONG: "other numbers than {against}",
+    Outcome.WRONG: "other numbers than the reference's",
     Outcome.UNSAFE: "it does what no kernel may do",
     Outcome.NOT_EXECUTED: "it compiled; the model does not know something that it does, so its numbers are unknown",
     Outcome.SKIPPED: "it compiled; there was nothing to execute",
@@ -83,9 +83,7 @@ def _print(told: Executed, console: Console, first: bool) -> None:
     head = Text(f"{told.outcome} ", _COLOURS.get(outcome, "bold red"))
     head.append(words.visible(f"{told.kernel} on {words.target_name(told.target)}"), "bold")
     console.print(head)
-    against = f"the {told.check.against}'s" if told.check else "expected"
-    said = _SAID.get(outcome, "it did not get as far as being executed").format(against=against)
-    _say(f"{said}.", console)
+    _say(f"{_said(told, outcome)}.", console)
     if told.reason:
         at = f" ({words.visible(told.place)})" if told.place else ""
         _say(f"{words.visible(told.kind)}: {words.visible(told.reason)}{at}", console)
@@ -95,6 +93,16 @@ def _print(told: Executed, console: Console, first: bool) -> None:
         console.print(Text("\nFindings", "bold"))
         for item in told.check.findings:
             _say(f"- {_finding(item)}", console)
+
+
+def _said(told: Executed, outcome: Outcome) -> str:
+    """What the outcome means here."""
+    alone = told.check is not None and told.check.against == "baseline"  # which is this very configuration
+    if alone and outcome is Outcome.PASS:
+        return "it ran twice and left the same; the probe file has no reference, so nothing says whether that is right"
+    if alone and outcome is Outcome.WRONG:
+        return "it ran twice and left two results"
+    return _SAID.get(outcome, "it did not get as far as being executed")
 
 
 def _facts(told: Executed) -> Table:
@@ -116,7 +124,7 @@ def _checked(check: Check | None) -> Iterator[tuple[str, str]]:
     for error in check.errors:
         bad = f", {error.misplaced:,} elements NaN or infinite on one side only" if error.misplaced else ""
         yield (
-            f"{error.output} against the {check.against}",
+            f"{error.output} against {'itself' if check.against == 'baseline' else 'the reference'}",
             f"relative error {error.relative:.2g} (may be {error.tolerance:g}), "
             f"largest of an element {error.elementwise:.2g} (may be {error.bound:g}){bad}",
         )

@@ -321,6 +321,9 @@ SCALAR = {
     "s_ff1_i32_b32": [(8, 3, None), (0, 0xFFFFFFFF, None)],
     "s_ff1_i32_b64": [(1 << 40, 40, None)],
     "s_flbit_i32_b32": [(1, 31, None)],
+    "s_flbit_i32_b64": [(1, 63, None), (1 << 40, 23, None), (0, 0xFFFFFFFF, None)],
+    "s_flbit_i32": [(1, 31, None), (0xFFFFFFF0, 28, None), (0, 0xFFFFFFFF, None), (0xFFFFFFFF, 0xFFFFFFFF, None)],
+    "s_flbit_i32_i64": [(1 << 40, 23, None), (0xFFFFFFFF00000000, 32, None), (0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF, None)],
 }
 
 

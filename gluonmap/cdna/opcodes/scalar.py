@@ -8,7 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from gluonmap.cdna.arithmetic import Array, count_bits, i32, i64, leading_zeros, reverse_bits, trailing_zeros, u32, u64
+from gluonmap.cdna.arithmetic import (
+    Array,
+    count_bits,
+    i32,
+    i64,
+    leading_signs,
+    leading_signs_64,
+    leading_zeros,
+    leading_zeros_64,
+    reverse_bits,
+    trailing_zeros,
+    u32,
+    u64,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +154,9 @@ TABLE: dict[str, Scalar] = {
     "s_ff1_i32_b32": Scalar("u", "u", trailing_zeros),
     "s_ff1_i32_b64": Scalar("u", "q", trailing_zeros),
     "s_flbit_i32_b32": Scalar("u", "u", leading_zeros),
+    "s_flbit_i32_b64": Scalar("u", "q", leading_zeros_64),
+    "s_flbit_i32": Scalar("u", "i", leading_signs),
+    "s_flbit_i32_i64": Scalar("u", "q", leading_signs_64),
 }
 
 IN_PLACE: dict[str, Scalar] = {
