@@ -203,7 +203,8 @@ class Campaign:
         for target in targets.TARGETS:
             path = self._journal_path(target)
             if path.is_file():
-                with Journal(path) as record:
+                # Another process may have it: then a child tells.
+                with contextlib.suppress(UsageError), Journal(path) as record:
                     if head := self._current_head(record, target, self.settings.wishes.kernel or probe.kernel):
                         return head.inspection
         return self._inspect(targets.TARGETS[0], probe)[0]
@@ -394,7 +395,7 @@ class Campaign:
         return stored
 
     def execute(self, target: targets.Target, sizes: Mapping[str, Value], trace: Path | None) -> Ran:
-        """What comes of the baseline on the CPU; no answer is taken from the journal, and none is written there.
+        """What comes of the baseline on the CPU. No journal is read or written: a probe may be running.
 
         `sizes`: instead of small ones. `trace`: a file that is to tell every instruction.
 
@@ -402,26 +403,28 @@ class Campaign:
             OracleFault: it has no answer.
             UsageError: there is nothing to execute it with.
         """
-        with self.opened(target) as kernel:
-            inspection, probe = kernel.head.inspection, kernel.probe
-            description = describe.describe(inspection, target, probe, self._wishes(probe))
-            further = self._further(probe)
-            assert further
-            if not description.grid:
-                raise UsageError("a launch needs its grid: give it with --grid, or as GRID in the probe file.")
-            if sizes:
-                further = dataclasses.replace(further, shapes={RUN: {**description.shape, **sizes}})
-            candidate = dataclasses.replace(description, further=further).candidate({})
-            bench = Bench(os.path.abspath(probe.path), "", str(trace.absolute()) if trace else "")
-            job = Job("compile", target.name, kernel.oracle.file, candidate, bench=bench)
-            self.listen(Event("plan", "compile and run", 1))
-            answer = kernel.oracle.judge(self.isolation.ask(job, kernel.oracle.limits), candidate.stage)
-            if not isinstance(answer, Verdict):
-                raise OracleFault(f"there is no answer: {answer.text}.")
-            self.listen(Event("answer", answer=answer))
-            where = answer.reason.location if answer.reason else None
-            line = kernel.lines(where) if where else None
-            place = f"{Path(where.file).name}:{line}" if where and line else ""
+        probe = self._probe(target.name)
+        further = self._further(probe)
+        assert further
+        inspection, _ = self._inspect(target, probe)
+        description = describe.describe(inspection, target, probe, self._wishes(probe))
+        if not description.grid:
+            raise UsageError("a launch needs its grid: give it with --grid, or as GRID in the probe file.")
+        if sizes:
+            further = dataclasses.replace(further, shapes={RUN: {**description.shape, **sizes}})
+        candidate = dataclasses.replace(description, further=further).candidate({})
+        file = KernelFile(str(self.path), inspection.kernel, self.settings.stubs)
+        bench = Bench(os.path.abspath(probe.path), "", str(trace.absolute()) if trace else "")
+        self.listen(Event("plan", "compile and run", 1))
+        limits = self._limits(self.settings.deadline_s or LEAST_DEADLINE_S)
+        ending = self.isolation.ask(Job("compile", target.name, file, candidate, bench=bench), limits)
+        answer = diagnostics.answer(ending, inspection.functions, limits.deadline_s, candidate.stage)
+        if not isinstance(answer, Verdict):
+            raise OracleFault(f"there is no answer: {answer.text}.")
+        self.listen(Event("answer", answer=answer))
+        where = answer.reason.location if answer.reason else None
+        line = screen.current_lines(inspection, self._paths(inspection, ""))(where) if where else None
+        place = f"{Path(where.file).name}:{line}" if where and line else ""
         return Ran(inspection.kernel, target.name, self.triton, description.baseline, description.shape, answer, place)
 
     def find_default(self, target: targets.Target, budget: int) -> Default:

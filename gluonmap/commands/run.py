@@ -14,7 +14,7 @@ from gluonmap.options import pair, value_of
 
 _TAKEN = (
     *("target", "kernel", "sets", "config", "args", "derive", "grid", "regime", "probe_file"),
-    *("stubs", "deadline", "memory", "sanitize", "thorough", "python", "out", "quiet"),
+    *("stubs", "deadline", "memory", "sanitize", "thorough", "python", "quiet"),
 )
 """Parameters of `gluonmap probe` that mean the same here."""
 
@@ -58,7 +58,7 @@ def run(kernel_file: Path, shape: str, trace: Path | None, as_json: bool, **opti
     wanted = [name for text in options["target"] for name in text.split(",") if name.strip()]
     if trace is not None and len(wanted) != 1:
         raise UsageError("--dump-trace writes the trace of one target: name it with --target.")
-    settings = settings_of(kernel_file, {**options, "stage": "run", "jobs": 1})
+    settings = settings_of(kernel_file, {**options, "stage": "run", "jobs": 1, "out": None})
     found: list[executed.Executed] = []
     progress = Progress(quiet=options["quiet"])
     with progress as listen:
