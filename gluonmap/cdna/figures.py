@@ -76,8 +76,9 @@ class Figures:
     def lds_access(self, access: Access, local: Array, active: Array) -> None:
         """Byte places (n, 64) in the LDS of a work-group."""
         words = max(1, access.size // 4)
-        # A pass serves as many lanes as together ask for every bank once.
-        together = max(1, min(64, self.banks // words))
+        # A pass serves as many lanes as together ask for every bank once; where a lane's 3 dwords do not divide the
+        # banks, the next smaller power of two, so that passes divide the wave.
+        together = 1 << min(64, max(1, self.banks // words)).bit_length() - 1
         lanes = active.reshape(-1, together)
         served = lanes.any(axis=1)
         lanes, first = lanes[served], (local.reshape(-1, together)[served] >> 2).astype(np.int64)

@@ -215,3 +215,16 @@ def test_figures_of_a_run() -> None:
         "scratch": 2,
         "branch": 2,
     }
+
+
+@pytest.mark.parametrize(("target", "passes"), [("gfx942", 8), ("gfx950", 4)])
+def test_figures_of_lanes_with_three_dwords_in_lds(target: str, passes: int) -> None:
+    code = """
+        v_mul_u32_u24_e32 v3, 12, v0
+        ds_write_b96 v3, v[4:6]
+        ds_read_b96 v[4:6], v3
+    """
+    found = cdna.run(text(code, target=target, lds_bytes=1024), (1,), [], figures=True).figures
+    assert found is not None
+    # 3 dwords a lane divide neither 32 nor 64 banks: 8 lanes a pass, or 16.
+    assert (found.lds_cycles, found.lds_ideal_cycles) == (2 * passes, 2 * passes)
