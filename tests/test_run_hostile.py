@@ -1,0 +1,186 @@
+"""A run on the CPU that is to be deceived: references, inputs and names that could make a wrong kernel pass, or a right
+one fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gluonmap.worker import check
+from gluonmap.worker.tensors import HUGE, Mismatch, Tensors
+
+torch: Any = pytest.importorskip("torch")
+NAN = float("nan")
+
+
+def run(kernel: Any, reference: Any, seed: int = 0, launches: int = 2, **inputs: Any) -> check.Checker:
+    """One case, checked; `kernel(arguments)` stands for a launch."""
+    checker = check.Checker(Tensors(), {})
+    case = check.Case("default", seed, inputs, reference, lambda outputs: kernel({**inputs, **outputs}))
+    checker.run(case, launches)
+    return checker
+
+
+def wrong(kernel: Any, reference: Any, **inputs: Any) -> str:
+    """The kind of what is wrong with it."""
+    with pytest.raises(check.Wrong) as caught:
+        run(kernel, reference, **inputs)
+    return caught.value.kind
+
+
+def untold(kernel: Any, reference: Any, **inputs: Any) -> str:
+    """Why nothing can be said of it."""
+    with pytest.raises(Mismatch) as caught:
+        run(kernel, reference, **inputs)
+    return str(caught.value)
+
+
+def nothing(given: Any) -> None:
+    """A kernel that does nothing at all."""
+
+
+# --- references -------------------------------------------------------------------------------------------------------
+
+
+def doubles_in_place(given: Any) -> Any:
+    return {"y": given["y"].mul_(2)}
+
+
+def test_a_reference_that_computes_in_place_makes_a_kernel_that_does_nothing_no_right_one() -> None:
+    assert wrong(nothing, doubles_in_place, y=torch.ones(8)) == "relative error"
+
+
+def test_a_kernel_finds_its_inputs_as_they_were_whatever_the_reference_did_to_them() -> None:
+    y = torch.ones(8)
+    assert run(lambda given: given["y"].mul_(2), doubles_in_place, y=y).runs == 2
+    assert y.tolist() == [1.0] * 8
+
+    def sorts(given: Any) -> Any:
+        given["x"][...] = given["x"].sort().values
+        return {"y": given["x"]}
+
+    x = torch.tensor([3.0, 1.0, 2.0])
+    assert run(lambda given: given["y"].copy_(given["x"].sort().values), sorts, x=x, y=torch.empty(3)).runs == 2
+    assert x.tolist() == [3.0, 1.0, 2.0]
+
+
+def test_a_reference_that_is_an_input_is_not_what_the_kernel_makes_of_that() -> None:
+    def spoils_both(given: Any) -> None:
+        given["x"].zero_()
+        given["y"].zero_()
+
+    assert wrong(spoils_both, lambda given: {"y": given["x"]}, x=torch.ones(8), y=torch.empty(8)) == "relative error"
+
+
+def test_where_no_output_has_a_finite_number_nothing_was_compared() -> None:
+    def any_nan(given: Any) -> None:
+        given["y"].fill_(NAN)
+
+    said = "there is nothing to compare: no output has a finite number (default shape, seed 0)"
+    assert untold(any_nan, lambda given: {"y": torch.full((4,), NAN)}, y=torch.empty(4)) == said
+    assert untold(nothing, lambda given: {"y": torch.empty(0)}, y=torch.empty(0)) == said
+    # Numbers where there should be none are wrong all the same.
+    assert wrong(lambda given: given["y"].zero_(), lambda given: {"y": torch.full((4,), NAN)}, y=torch.empty(4))
+
+
+@pytest.mark.parametrize("value", [None, [1.0], 1.0])
+def test_a_reference_that_is_no_tensor_is_the_probes_mistake(value: Any) -> None:
+    said = untold(nothing, lambda given: {"y": value}, y=torch.empty(1))
+    assert said == f"the reference of y is no tensor but {type(value).__name__}"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"), [("int32", 2**29), ("int64", 2**60), ("uint8", 200), ("int64", -(2**60)), ("bool", 0)]
+)
+def test_whole_numbers_are_wrong_by_one_whatever_their_size(dtype: str, number: int) -> None:
+    right = torch.full((4,), number, dtype=getattr(torch, dtype))
+    off = right.clone()
+    off[2] = number + 1
+    assert Tensors().distance(right, right.clone())[:2] == (0.0, 0.0)
+    assert Tensors().distance(off, right).elementwise > 0
+    assert wrong(lambda given: given["y"].copy_(off), lambda given: {"y": right}, y=torch.empty_like(right))
+
+
+def test_complex_numbers_have_two_parts() -> None:
+    right = torch.tensor([1 + 1j, 2 + 0j])
+    assert Tensors().distance(right, right.clone())[:2] == (0.0, 0.0)
+    assert Tensors().distance(torch.tensor([1 + 3j, 2 + 0j]), right).relative == pytest.approx(2 / 6**0.5)
+    with pytest.raises(Mismatch, match="is complex where the output is not"):
+        Tensors().distance(torch.ones(2), right)
+
+
+def test_every_seed_of_a_thorough_run_has_its_poison() -> None:
+    assert sorted(check.THOROUGH) == sorted(check.POISONS)
+    for seed in check.THOROUGH:
+        assert wrong(nothing, lambda given: {"y": torch.ones(4)}, seed=seed, y=torch.ones(4))
+
+
+# --- names of one memory ----------------------------------------------------------------------------------------------
+
+
+def shifts(given: Any) -> None:
+    """Right where x and y are two tensors; in place each element is the last one by the end."""
+    for i in range(7):
+        given["y"][6 - i] = given["x"][7 - i]
+
+
+def shifted(given: Any) -> Any:
+    return {"y": torch.cat([given["x"][1:], given["x"][-1:]])}
+
+
+def test_a_tensor_of_two_names_stays_one_for_the_launch() -> None:
+    def last(given: Any) -> None:
+        shifts(given)
+        given["y"][7] = given["x"][7]
+
+    x = torch.arange(8.0)
+    assert run(last, shifted, x=x, y=torch.empty(8)).runs == 2
+    assert wrong(last, shifted, x=x, y=x) == "relative error"
+    assert wrong(last, shifted, x=x.view(2, 4).view(8), y=x) == "relative error"
+    assert x.tolist() == list(range(8))
+
+
+def test_a_view_of_other_strides_or_another_type_is_of_the_same_memory_too() -> None:
+    x = torch.arange(16.0).reshape(4, 4)
+
+    def transposes(given: Any) -> None:
+        given["turned"].copy_(given["x"].t().clone() if given["x"].data_ptr() == x.data_ptr() else given["x"] * 2)
+
+    # The kernel sees the output under both names: were `turned` another memory, it would find x itself.
+    assert run(transposes, lambda given: {"turned": given["x"] * 2}, x=x, turned=x.t().t()).runs == 2
+    bits = x.view(torch.int32)
+    assert run(lambda given: given["bits"].zero_(), lambda given: {"x": x * 0}, x=x, bits=bits).runs == 2
+
+
+def test_outputs_that_lie_between_each_other_are_apart_and_those_in_common_are_no_evidence() -> None:
+    both = torch.zeros(4, 16)
+    left, right = both[:, :8], both[:, 8:]
+
+    def ones(given: Any) -> None:
+        given["left"].fill_(1)
+        given["right"].fill_(2)
+
+    def reference(given: Any) -> Any:
+        return {"left": torch.ones(4, 8), "right": torch.full((4, 8), 2.0)}
+
+    assert run(ones, reference, left=left, right=right).runs == 2
+    said = untold(ones, reference, left=both[:, :8], right=both[:, 4:12])
+    assert said == "left and right have a part of their memory in common"
+
+
+def test_expanded_tensors_can_be_inputs_and_outputs() -> None:
+    one = torch.ones(1).expand(8)
+    doubled = run(lambda given: given["y"].copy_(given["x"] * 2), lambda given: {"y": one * 2}, x=one, y=torch.empty(8))
+    assert doubled.runs == 2
+
+    def stores(given: Any) -> None:
+        given["y"][0] = 3.0
+        given["x"][0] = 5.0  # room to work in
+
+    assert run(stores, lambda given: {"y": one * 3}, x=one, y=torch.ones(1).expand(8)).runs == 2
+    assert wrong(nothing, lambda given: {"y": one * 3}, y=torch.ones(1).expand(8))
+
+
+def test_errors_without_bound_are_written_as_a_number() -> None:
+    assert Tensors().distance(torch.tensor([NAN, 1.0]), torch.tensor([NAN, 0.0])).relative == HUGE
