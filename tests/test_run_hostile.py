@@ -3,11 +3,14 @@ one fail."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gluonmap.worker import check
+from gluonmap.model import Call, Trial
+from gluonmap.worker import check, execute
+from gluonmap.worker.protocol import Bench
 from gluonmap.worker.tensors import HUGE, Mismatch, Tensors
 
 torch: Any = pytest.importorskip("torch")
@@ -184,3 +187,57 @@ def test_expanded_tensors_can_be_inputs_and_outputs() -> None:
 
 def test_errors_without_bound_are_written_as_a_number() -> None:
     assert Tensors().distance(torch.tensor([NAN, 1.0]), torch.tensor([NAN, 0.0])).relative == HUGE
+
+
+# --- answers that several candidates share ----------------------------------------------------------------------------
+
+
+def stored(tmp_path: Path, inputs: dict[str, Any], **call: Any) -> str:
+    """Name of the answer of one program on these inputs."""
+    args = {"x": "*fp32", "n": 16}
+    small = Call({"n": 16}, call.get("args", args), {}, call.get("grid", (1,)))
+    made = object.__new__(execute.Execute)
+    made.vendor = execute.Processor()
+    made.bench = Bench("", str(tmp_path))
+    made.trial = Trial({"n": 16}, small={"default": small})
+    made.watch = made.trial.watch
+    made._programs = {"default": "0123"}
+    path = made._stored([check.Case("default", 1, inputs, lambda given: given, nothing)])
+    return path.name if path else ""
+
+
+def test_answers_are_shared_only_by_what_is_alike(tmp_path: Path) -> None:
+    x = torch.arange(4, dtype=torch.int32)
+    names = [
+        stored(tmp_path, {"x": x, "y": x.clone()}),
+        stored(tmp_path, {"x": x, "y": x}),  # one memory
+        stored(tmp_path, {"x": x, "y": x.clone()}, grid=(2,)),
+        stored(tmp_path, {"x": x, "y": x.clone()}, args={"x": "*fp32", "n": 32}),  # a number that inputs() leaves out
+        stored(tmp_path, {"x": x.view(torch.float32), "y": x.clone()}),
+        stored(tmp_path, {"x": x.view(2, 2), "y": x.clone()}),
+        stored(tmp_path, {"x": x, "y": x.clone(), "scale": 1}),
+        stored(tmp_path, {"x": x, "y": x.clone(), "scale": 1.0}),
+    ]
+    assert len(set(names)) == len(names)
+    assert names[0] == stored(tmp_path, {"x": x.clone(), "y": x.clone()})
+
+
+def test_what_a_text_does_not_tell_is_never_shared(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    assert stored(tmp_path, {"x": torch.zeros(4), "more": [1, (2.0, None, "a")]})
+    for hidden in (numpy.arange(5000), [torch.zeros(2)], {"a": 1}, object()):
+        assert stored(tmp_path, {"x": torch.zeros(4), "more": hidden}) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "atomic"),
+    [
+        ("\tglobal_atomic_add_f32 v0, v1, s[0:1]", True),
+        ("\tbuffer_atomic_pk_add_bf16 v0, v1, s[0:3], 0 offen", True),
+        ("atomic_free:", False),
+        ('\t.file\t1 "/home/me/no_atomics" "global_atomic_add.py"', False),
+        ("\ts_endpgm ; atomic", False),
+    ],
+)
+def test_only_an_instruction_makes_a_program_one_with_atomics(line: str, atomic: bool) -> None:
+    assert bool(execute._ATOMIC.search(f"kernel:\n{line}\n\ts_endpgm\n")) is atomic
