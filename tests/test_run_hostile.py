@@ -3,14 +3,17 @@ one fail."""
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gluonmap.model import Call, Trial
+from gluonmap import diagnostics
+from gluonmap.isolate import Ending
+from gluonmap.model import Call, Fault, Outcome, Program, Stage, Trial, Verdict
 from gluonmap.worker import check, execute
-from gluonmap.worker.protocol import Bench
+from gluonmap.worker.protocol import Bench, Evidence, Progress
 from gluonmap.worker.tensors import HUGE, Mismatch, Tensors
 
 torch: Any = pytest.importorskip("torch")
@@ -241,3 +244,29 @@ def test_what_a_text_does_not_tell_is_never_shared(tmp_path: Path) -> None:
 )
 def test_only_an_instruction_makes_a_program_one_with_atomics(line: str, atomic: bool) -> None:
     assert bool(execute._ATOMIC.search(f"kernel:\n{line}\n\ts_endpgm\n")) is atomic
+
+
+# --- what the candidate's process does to itself ----------------------------------------------------------------------
+
+COMPILED = Evidence(0, program=Program("0" * 16, "", "", ""))
+
+
+def ended(status: int, phase: str, *, hung: bool = False, stage: Stage = Stage.RUN) -> Any:
+    ending = Ending(status, hung, 1.0, Progress(phase), None, "", "", compiled=COMPILED)
+    return diagnostics.answer(ending, (), 9.0, stage)
+
+
+@pytest.mark.parametrize("phase", ["inputs", "run"])
+def test_a_crash_of_this_machines_own_code_says_nothing_of_the_kernel(phase: str) -> None:
+    assert isinstance(ended(-signal.SIGSEGV, phase), Fault)
+    # Compiling for the ragged sizes, and on a device, it is the kernel's.
+    assert ended(-signal.SIGSEGV, "front end").outcome is Outcome.CRASHED
+    assert ended(-signal.SIGSEGV, phase.replace("run", "launch"), stage=Stage.CHECK).outcome is Outcome.CRASHED
+
+
+def test_inputs_that_never_come_are_no_evidence() -> None:
+    answer = ended(-signal.SIGKILL, "inputs", hung=True)
+    assert isinstance(answer, Verdict)
+    assert (answer.outcome, answer.reason.kind) == (Outcome.SKIPPED, "deadline")
+    assert answer.reason.text == "inputs() of the probe file: no end within 9 s"
+    assert ended(-signal.SIGKILL, "run", hung=True).outcome is Outcome.HUNG
