@@ -3,13 +3,15 @@ one fail."""
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Project
 
-from gluonmap import diagnostics
+from gluonmap import diagnostics, installation
 from gluonmap.isolate import Ending
 from gluonmap.model import Call, Fault, Outcome, Program, Stage, Trial, Verdict
 from gluonmap.worker import check, execute
@@ -270,3 +272,79 @@ def test_inputs_that_never_come_are_no_evidence() -> None:
     assert (answer.outcome, answer.reason.kind) == (Outcome.SKIPPED, "deadline")
     assert answer.reason.text == "inputs() of the probe file: no end within 9 s"
     assert ended(-signal.SIGKILL, "run", hung=True).outcome is Outcome.HUNG
+
+
+# --- sizes, regimes and what the journal keeps ------------------------------------------------------------------------
+
+PROBE = """
+KERNEL = "executed"
+KNOBS = {"HOW": ["right"]}
+BASELINE = {"HOW": "right", "TILE": 64, "num_warps": 1}
+ARGS = {"x_ptr": "*fp32", "y_ptr": "*fp32"}
+SHAPES = {"large": {"n": 4096}, "run": {"n": "2 * TILE + 1"}, "default": {"n": 32}}
+GRID = "(cdiv(n, TILE),)"
+
+
+def inputs(shape, config, device, seed):
+    import torch
+
+    x = torch.randn(shape["n"], generator=torch.Generator().manual_seed(seed))
+    return {"x_ptr": x, "y_ptr": torch.empty_like(x), "n": shape["n"]}
+
+
+def reference(inputs, shape):
+    return {"y_ptr": inputs["x_ptr"] * 2}
+"""
+
+
+@pytest.fixture(scope="module")
+def executed(shared_project: Project) -> Project:
+    shared_project.kernel("executed")
+    shared_project.write("probes/executed.py", PROBE)
+    return shared_project
+
+
+RUN = ("run", "kernels/executed.py", "-t", "gfx942", "--json")
+
+
+def test_sizes_that_make_another_program_say_so_and_a_thorough_run_has_its_seeds(executed: Project) -> None:
+    # 4096 % 16 is 0, and that was compiled in.
+    told = json.loads(executed.run(*RUN, "--thorough", "--set", "HOW=wrong when ragged").stdout)
+    assert (told["outcome"], told["kind"], told["check"]["runs"]) == ("WRONG", "relative error", 2)
+    assert told["reason"].endswith("(default shape, seed 2)")
+    assert told["check"]["sizes"] == ["n=129 (another program than at the launch's own sizes)"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--shape", "q=5"), "no knob 'q'"),
+        (
+            ("--regime", "run"),
+            "the regime 'run' holds the sizes of --stage run, and none that a program is compiled for",
+        ),
+    ],
+)
+def test_sizes_that_nothing_has_and_a_regime_of_expressions_are_refused(
+    executed: Project, flags: tuple[str, ...], said: str
+) -> None:
+    done = executed.run(*RUN, *flags)
+    assert (done.code, done.stdout) == (2, "")
+    assert said in " ".join(done.stderr.split())
+
+
+def test_answers_of_another_model_are_other_answers(tmp_path: Path) -> None:
+    (tmp_path / "cdna" / "opcodes").mkdir(parents=True)
+    (tmp_path / "worker").mkdir()
+    for name in (
+        "cdna/a.py",
+        "cdna/opcodes/b.py",
+        *(f"worker/{n}.py" for n in ("execute", "launch", "check", "tensors")),
+    ):
+        (tmp_path / name).write_text("")
+    found = {installation.model_identity(tmp_path)}
+    for name in ("cdna/a.py", "cdna/opcodes/b.py", "worker/check.py"):
+        (tmp_path / name).write_text("changed = True")
+        found.add(installation.model_identity(tmp_path))
+    assert len(found) == 4
+    assert len(installation.model_identity()) == 20
