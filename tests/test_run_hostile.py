@@ -8,10 +8,12 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from cdna.assembly import text
 from conftest import Project
 
-from gluonmap import diagnostics, installation
+from gluonmap import cdna, diagnostics, installation
 from gluonmap.isolate import Ending
 from gluonmap.model import Call, Fault, Outcome, Program, Stage, Trial, Verdict
 from gluonmap.worker import check, execute
@@ -348,3 +350,48 @@ def test_answers_of_another_model_are_other_answers(tmp_path: Path) -> None:
         found.add(installation.model_identity(tmp_path))
     assert len(found) == 4
     assert len(installation.model_identity()) == 20
+
+
+# --- work-groups that wait for each other -----------------------------------------------------------------------------
+
+WAITS = """
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32_e32 v4, 0
+v_lshlrev_b32_e32 v5, 2, v0
+v_xor_b32_e32 v7, 0x100, v5
+s_waitcnt lgkmcnt(0)
+s_cmp_lg_u32 s2, {waiting}
+s_cbranch_scc1 .LBB0_2
+.LBB0_1:
+global_load_dword v2, v4, s[4:5]
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s9, v2
+s_cmp_eq_u32 s9, 0
+s_cbranch_scc1 .LBB0_1
+s_branch .LBB0_3
+.LBB0_2:
+ds_write_b32 v5, v0
+s_waitcnt lgkmcnt(0)
+{barrier}
+ds_read_b32 v6, v7
+s_waitcnt lgkmcnt(0)
+v_mov_b32_e32 v3, 1
+global_store_dword v4, v3, s[4:5]
+.LBB0_3:
+"""
+"""One work-group spins, without any barrier, until the other has stored a 1, behind its barrier."""
+
+
+@pytest.mark.parametrize("order", [None, 1, 2, 3])
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_a_work_group_goes_on_from_its_barrier_while_another_spins(waiting: int, order: int | None) -> None:
+    def kinds(barrier: str) -> set[cdna.Kind]:
+        flag = np.zeros(1, np.uint32)
+        code = text(WAITS.format(waiting=waiting, barrier=barrier), threads=128, lds_bytes=512)
+        found = cdna.run(code, (2,), [flag], sanitize=True, order=order, steps=300_000).findings
+        assert flag[0] == 1
+        return {item.kind for item in found}
+
+    assert kinds("s_barrier") == set()
+    if order is None:  # what the barrier was for is seen all the same
+        assert cdna.Kind.LDS_RACE in kinds("s_nop 0")
