@@ -283,7 +283,7 @@ KERNEL = "executed"
 KNOBS = {"HOW": ["right"]}
 BASELINE = {"HOW": "right", "TILE": 64, "num_warps": 1}
 ARGS = {"x_ptr": "*fp32", "y_ptr": "*fp32"}
-SHAPES = {"large": {"n": 4096}, "run": {"n": "2 * TILE + 1"}, "default": {"n": 32}}
+SHAPES = {"large": {"n": 4096}, "run": {"n": "TILE // 64"}, "default": {"n": 32}}
 GRID = "(cdiv(n, TILE),)"
 
 
@@ -310,11 +310,11 @@ RUN = ("run", "kernels/executed.py", "-t", "gfx942", "--json")
 
 
 def test_sizes_that_make_another_program_say_so_and_a_thorough_run_has_its_seeds(executed: Project) -> None:
-    # 4096 % 16 is 0, and that was compiled in.
+    # A 1 is compiled in.
     told = json.loads(executed.run(*RUN, "--thorough", "--set", "HOW=wrong when ragged").stdout)
     assert (told["outcome"], told["kind"], told["check"]["runs"]) == ("WRONG", "relative error", 2)
     assert told["reason"].endswith("(default shape, seed 2)")
-    assert told["check"]["sizes"] == ["n=129 (another program than at the launch's own sizes)"]
+    assert told["check"]["sizes"] == ["n=1 (another program than at the launch's own sizes)"]
 
 
 @pytest.mark.parametrize(
