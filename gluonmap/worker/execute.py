@@ -302,6 +302,8 @@ class Unsafe(check.Wrong):
         more = sum(f.instructions for f in findings) - 1
         lane = f", lane {first.lane}" if first.lane >= 0 else ""
         text = f"{first.instruction} (wave {first.wave}{lane}) {first.detail}".strip()
+        if "_atomic_" in first.instruction and first.kind == cdna.Kind.GLOBAL_UNWRITTEN.value:
+            text += "; a kernel that adds to its output finds there what inputs() gave only if reference() reads it too"
         super().__init__(first.kind, text + (f"; {more} more instruction{'s' if more > 1 else ''}" if more else ""))
         self.status = exitcode.UNSAFE
 
