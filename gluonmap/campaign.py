@@ -30,7 +30,7 @@ from gluonmap import (
 )
 from gluonmap.confirm import SecondOpinion, digest_of
 from gluonmap.describe import Description, Further, Wishes
-from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UsageError
+from gluonmap.errors import GluonmapError, OracleFault, UnknownKernel, UnknownKnob, UsageError
 from gluonmap.events import Event, Listener, about
 from gluonmap.isolate import Ending, Isolation
 from gluonmap.joint import Joint
@@ -281,12 +281,14 @@ class Campaign:
             )
         regime = self.settings.wishes.regime or next(iter(probe.shapes), "")
         if stage is Stage.RUN:
-            others = {name: dict(shape) for name, shape in probe.shapes.items() if name not in (regime, RUN)}
+            # "default" is the regime that was compiled, whatever another one is called.
+            others = {n: dict(shape) for n, shape in probe.shapes.items() if n not in (regime, RUN, "default")}
             run = {RUN: dict(probe.shapes[RUN])} if RUN in probe.shapes else {}
             shapes = {**run, "default": {}, **others}
             known = "reference" in probe.functions
+            judged = codec.digest([probe.tree, installation.model_identity()])
             return Further(
-                stage, MODEL, probe.tree, probe.tolerance, shapes=shapes, reference=known, watch=self.settings.watch
+                stage, MODEL, judged, probe.tolerance, shapes=shapes, reference=known, watch=self.settings.watch
             )
         ragged = probe.shapes.get(RAGGED, {}) if stage is not Stage.LAUNCH and regime != RAGGED else {}
         return Further(stage, self.device_name, probe.tree, probe.tolerance, dict(ragged))
@@ -410,6 +412,9 @@ class Campaign:
         description = describe.describe(inspection, target, probe, self._wishes(probe))
         if not description.grid:
             raise UsageError("a launch needs its grid: give it with --grid, or as GRID in the probe file.")
+        sized = {*description.shape, *(n for n, p in description.parameters.items() if not p.constexpr)}
+        if unknown := next((name for name in sizes if name not in sized), ""):
+            raise UnknownKnob(f"kernel {inspection.kernel!r}", unknown, sized, "--shape takes sizes of SHAPES.")
         if sizes:
             further = dataclasses.replace(further, shapes={RUN: {**description.shape, **sizes}})
         candidate = dataclasses.replace(description, further=further).candidate({})

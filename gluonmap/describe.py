@@ -341,6 +341,11 @@ class _Describer:
         regime = self.wishes.regime
         if regime and regime not in shapes:
             raise UsageError(f"there is no regime {regime!r} (the probe file has {', '.join(shapes) or 'none'}).")
+        if (regime or next(iter(shapes), "")) == RUN:
+            raise UsageError(
+                f"the regime {RUN!r} holds the sizes of --stage run, and none that a program is compiled for: "
+                "SHAPES needs another one before it."
+            )
         return dict(shapes[regime or next(iter(shapes))]) if shapes else {}
 
     def _host_names(self) -> set[str]:

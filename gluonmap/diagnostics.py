@@ -68,10 +68,18 @@ def answer(
     came_to = STAGE_OF_PHASE.get(ending.progress.phase, Stage.COMPILE)
     if stage is Stage.RUN and came_to is not Stage.COMPILE:
         came_to = stage  # its inputs, its launches and its comparisons are one
+    own = stage is Stage.RUN and came_to is stage and ending.compiled is not None
+    """It had compiled, and ended in this machine's own code: that of the probe file, of torch or of the model."""
+    if ending.hung and own and ending.progress.phase == "inputs":
+        reason = Reason("deadline", f"inputs() of the probe file: no end within {deadline_s:g} s", "inputs")
+        return _with_program(Verdict(Outcome.SKIPPED, came_to, status, ending.seconds, reason=reason), ending, stage)
     if ending.hung:
         within = f"{device_deadline_s:g} s on the device" if ending.progress.on_device else f"{deadline_s:g} s"
         reason = Reason("deadline", f"no end within {within}", ending.progress.phase, _last_line(ending, functions))
         return _with_program(Verdict(Outcome.HUNG, came_to, status, ending.seconds, reason=reason), ending, stage)
+    if exitcode.crashed(status) and own and not _OUT_OF_MEMORY.search(ending.stderr):
+        where = "inputs()" if ending.progress.phase == "inputs" else "the run"
+        return Fault(f"{exitcode.signal_name(status)} of this machine's CPU in {where}: no kernel's doing", status)
     if exitcode.crashed(status):
         return _with_program(_crash(ending, functions, came_to), ending, stage)
     if ending.lost:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -57,6 +59,21 @@ def identity(folder: Path) -> str:
                 digest.update(
                     f"{os.path.relpath(root, folder)}/{name} {status.st_size} {status.st_mtime_ns}\n".encode()
                 )
+    return digest.hexdigest()[:20]
+
+
+def model_identity(folder: Path = Path(__file__).parent) -> str:
+    """Hash of the text of all that executes programs on the CPU and compares what they leave, and torch's version.
+
+    `folder`: of this package.
+    """
+    parts = sorted((folder / "cdna").rglob("*.py"))
+    parts += [folder / "worker" / f"{name}.py" for name in ("execute", "launch", "check", "tensors")]
+    digest = hashlib.sha256()
+    for path in parts:
+        digest.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        digest.update(importlib.metadata.version("torch").encode())
     return digest.hexdigest()[:20]
 
 

@@ -331,7 +331,7 @@ class Trial(msgspec.Struct, frozen=True, omit_defaults=True):
     ragged: Call | None = None
     """On a device: at sizes that no tile divides."""
     probe: str = ""
-    """Hash of the probe file's syntax tree: other inputs are another question."""
+    """Hash of the probe file's syntax tree: other inputs are another question. On the CPU of the model's text too."""
     device: str = ""
     """Name of the device: on another one it is another question."""
     small: dict[str, Call] = {}

@@ -233,7 +233,7 @@ class _Launch:
         """Work-groups that run at one time."""
         self.figures = Figures(kernel.program, waves) if figures else None
         self.sanitizer = (
-            Sanitizer(kernel.program, self.memory, self.findings, self.together * lds_stride, waves, unwritten)
+            Sanitizer(kernel.program, self.memory, self.findings, lds_stride, waves, unwritten, self.together)
             if sanitize
             else None
         )
@@ -247,8 +247,8 @@ class _Launch:
     def execute(self, order: int | None, steps: int, trace: Trace | None) -> Summary | None:
         """Run to the end and write the arrays back."""
         blocks = {b.start: b for b in self.kernel.program.blocks}
-        release = self.sanitizer.release if self.sanitizer else lambda: None
-        self.machine = Machine(blocks, self.bound, steps, release, trace)
+        release = self.sanitizer.release if self.sanitizer else lambda groups: None
+        self.machine = Machine(blocks, self.bound, steps, release, trace, self.kernel.code.waves)
         rng = np.random.default_rng(order)
         with np.errstate(all="ignore"):
             for first in range(0, self.groups, self.together):

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gluonmap.cdna.errors import StepLimit
 from gluonmap.cdna.generate import Step
 from gluonmap.cdna.program import Block
 from gluonmap.cdna.state import Waves
 
+Array = npt.NDArray[Any]
 Trace = Callable[[Block, Waves], None]
 """Is called before each block with the waves that execute it."""
 
@@ -30,13 +32,17 @@ class Machine:
         blocks: Mapping[int, Block],
         steps: Mapping[int, Step],
         limit: int,
-        release: Callable[[], None],
+        release: Callable[[Array | None], None],
         trace: Trace | None = None,
+        each: int = 1,
     ) -> None:
-        """`limit`: instructions of groups; `release` is called when all waves have met at a barrier."""
+        """`limit`: instructions of groups; `each`: waves of a work-group.
+
+        `release` is called when all waves have met at a barrier, or with the numbers of the work-groups that have.
+        """
         self.blocks, self.steps = blocks, steps
         self.lengths = {pc: len(block.instructions) for pc, block in blocks.items()}
-        self.limit, self.release, self.trace = limit, release, trace
+        self.limit, self.release, self.trace, self.each = limit, release, trace, each
         self.executed = 0
         """Instructions, each counted once for the whole group that executed it."""
         self.visits: Counter[int] = Counter()
@@ -49,14 +55,17 @@ class Machine:
         """
         pending: dict[int, Waves] = {0: waves}
         parked: dict[int, Waves] = {}
-        turns = 0
+        turns = turn = 0
         while pending or parked:
             if not pending:
-                self.release()
+                self.release(None)
                 pending, parked = parked, {}
             turns += 1
+            freed: list[int] = []
+            if parked and (turn > _TURN or not turns % _FAIR):
+                freed = self._let_go(pending, parked)
             # Now and then the one that waits longest, or those behind that wait for it would keep it waiting.
-            pc = min(pending) if turns % _FAIR else next(iter(pending))
+            pc = min(freed or pending) if turns % _FAIR else next(iter(pending))
             group = pending.pop(pc)
             turn = 0
             while True:
@@ -70,7 +79,7 @@ class Machine:
                     if pending or parked:
                         _add(parked, pc, group)
                         break
-                    self.release()
+                    self.release(None)
                 else:
                     taken, target, otherwise = following
                     chosen = np.asarray(taken).reshape(-1)
@@ -83,7 +92,7 @@ class Machine:
                         _add(pending, otherwise, group.select(~chosen))
                         break
                 turn += 1
-                if pending and (min(pending) <= pc or turn > _TURN):
+                if (pending and min(pending) <= pc) or (turn > _TURN and (pending or parked)):
                     _add(pending, pc, group)
                     break
 
@@ -111,8 +120,38 @@ class Machine:
                     else:
                         later.append((pc, wave))
                 ready = later
-            self.release()
+                busy = {self._group(wave) for _, wave in ready}
+                if ready and (free := [entry for entry in parked if self._group(entry[1]) not in busy]):
+                    self.release(np.unique([self._group(wave) for _, wave in free]))
+                    parked = [entry for entry in parked if self._group(entry[1]) in busy]
+                    ready = ready + free
+            self.release(None)
             ready = parked
+
+    def _group(self, wave: Waves) -> int:
+        return int(wave.ids[0]) // self.each
+
+    def _let_go(self, pending: dict[int, Waves], parked: dict[int, Waves]) -> list[int]:
+        """Let the work-groups go on of which every wave is at its barrier: those that run may wait for what they do.
+
+        Returns where they go on.
+        """
+        busy = np.unique(np.concatenate([waves.ids for waves in pending.values()]) // self.each)
+        free = np.unique(np.concatenate([waves.ids for waves in parked.values()]) // self.each)
+        free = free[~np.isin(free, busy)]
+        if not len(free):
+            return []
+        self.release(free)
+        freed: list[int] = []
+        for pc, waves in list(parked.items()):
+            chosen = np.isin(waves.ids // self.each, free)
+            if chosen.any():
+                del parked[pc]
+                freed.append(pc)
+                _add(pending, pc, waves.select(chosen))
+                if not chosen.all():
+                    parked[pc] = waves.select(~chosen)
+        return freed
 
     def _step(self, pc: int, group: Waves) -> Any:
         self.executed += self.lengths[pc]

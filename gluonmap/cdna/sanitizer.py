@@ -40,11 +40,20 @@ class Sanitizer:
     """Collects what it sees in `findings`."""
 
     def __init__(
-        self, program: Program, memory: Memory, findings: Findings, lds_bytes: int, waves: int, unwritten: list[int]
+        self,
+        program: Program,
+        memory: Memory,
+        findings: Findings,
+        lds_bytes: int,
+        waves: int,
+        unwritten: list[int],
+        together: int = 1,
     ) -> None:
-        """`waves`: of one work-group; `unwritten`: offsets of buffers that hold nothing yet."""
+        """`waves`: of one work-group; `unwritten`: offsets of buffers that hold nothing yet; `together`: work-groups
+        that run at one time, each with `lds_bytes`."""
         self.program, self.memory, self.findings = program, memory, findings
-        self.waves = waves
+        self.waves, self.together = waves, together
+        lds_bytes *= together
         self._shadows = _Shadow(lds_bytes), _Shadow(lds_bytes), _Shadow(lds_bytes, 1), _Shadow(lds_bytes)
         """Writers, readers, what was never written, what a copy is on its way to."""
         self._global = np.ones(memory.bytes.nbytes, bool)
@@ -126,10 +135,13 @@ class Sanitizer:
                     self.findings.add(Kind.BARRIER_WRITES, instruction, int(track.ids[0]), -1, f"of {text}")
                     break
 
-    def release(self) -> None:
-        """All waves have met at a barrier."""
+    def release(self, groups: Array | None = None) -> None:
+        """All waves have met at a barrier; or those of these work-groups, each at its own."""
         for shadow in self._shadows[:2]:
-            shadow.bytes[:] = 0
+            if groups is None:
+                shadow.bytes[:] = 0
+            else:
+                shadow.bytes.reshape(self.together, -1)[groups % self.together] = 0
 
     def fresh(self) -> None:
         """Other work-groups begin, with an LDS of their own."""

@@ -10,10 +10,12 @@ from gluonmap import exitcode
 from gluonmap.model import Check, Finding, OutputError
 from gluonmap.worker.tensors import Mismatch, Tensors
 
-POISONS = {1: 0xFF, 0: 0x5A}
+POISONS = {1: 0xFF, 0: 0x5A, 2: 0xC3}
 """Seed of the inputs → what fills the outputs before a launch. What is left unwritten can be right by chance for one of
 the two at most. The two launches of one seed find the same, or what is unwritten would pass for a race."""
-SEEDS = tuple(POISONS)
+SEEDS = (1, 0)
+THOROUGH = (2, *SEEDS)
+"""Of a check that is to look closer."""
 LAUNCHES = 2
 """Of each case."""
 DIFFERS = "differs from the baseline"
@@ -92,52 +94,93 @@ class Checker:
         """
         self.shapes.setdefault(case.label)
         tensors = self.tensors
-        wanted = self._reference(case)
-        names = list(wanted)
-        others = {n: (t, tensors.copy(t)) for n, t in case.inputs.items() if tensors.is_tensor(t) and n not in names}
+        given = {n: t for n, t in case.inputs.items() if tensors.is_tensor(t)}
+        before = {n: tensors.copy(t) for n, t in given.items()}
+        wanted = self._reference(case, before)
+        memory = self._memory(given, wanted)
+        # A tensor that is an input by another name holds what that one is to hold.
+        kept = self._kept or len(memory) > len(wanted)
+        others = {n: (t, before[n]) for n, t in given.items() if n not in memory}
         found: list[dict[str, Any]] = []
-        self.writes = frozenset() if self._kept else frozenset(names)
+        self.writes = frozenset() if kept else frozenset(wanted)
         for _ in range(launches):
             for tensor, copy in others.values() if found else ():
                 tensors.restore(tensor, copy)  # a kernel may use some as room to work in
-            guarded = {n: tensors.guarded(case.inputs[n]) for n in names}
-            for name, buffer in guarded.items():
-                if self._kept:
-                    tensors.restore(buffer.tensor, case.inputs[name])
+            guarded = {n: tensors.guarded(given[n]) for n, own in memory.items() if n == own}
+            outputs = {
+                n: guarded[n].tensor if n == own else guarded[own].seen_as(given[n]) for n, own in memory.items()
+            }
+            for name, output in outputs.items():
+                if kept:
+                    tensors.restore(output, before[name])
                 else:
-                    tensors.poison(buffer.tensor, POISONS[case.seed])
-            case.launch({n: buffer.tensor for n, buffer in guarded.items()})
+                    tensors.poison(output, POISONS[case.seed])
+            case.launch(outputs)
             self.runs += 1
-            found.append({n: tensors.copy(buffer.tensor) for n, buffer in guarded.items()})
+            found.append({n: tensors.copy(outputs[n]) for n in wanted})
             # Guards first: a launch that writes elsewhere may have spoilt what the values say.
             for name, buffer in guarded.items():
                 if not buffer.intact():
                     text = f"{name}: something was written outside of it, within 64 KiB of its borders"
                     raise Wrong("guard bytes", f"{text} ({_at(case)})")
-        self.racy |= any(not tensors.same_bits(found[0][n], found[-1][n]) for n in names)
-        for outputs in found:
-            self._compare(case, outputs, wanted)
+        self.racy |= any(not tensors.same_bits(found[0][n], found[-1][n]) for n in wanted)
+        for left in found:
+            self._compare(case, left, wanted)
+        changed = [t for n, t in wanted.items() if not (self.kind and tensors.same_bits(t, before[n]))]
+        if not any(map(tensors.tells, changed)):
+            raise Mismatch(f"there is nothing to compare: no output has a finite number ({_at(case)})")
 
-    def _reference(self, case: Case) -> dict[str, Any]:
+    def _memory(self, given: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
+        """Every output, and every tensor that is one by another name → the output whose memory it has.
+
+        Raises:
+            Mismatch: an output has some of its elements in common with another tensor.
+        """
+        found: dict[str, str] = {}
+        for name in names:
+            found.setdefault(name, name)
+            for other, tensor in given.items():
+                match self.tensors.shared(given[name], tensor) if other != name else "":
+                    case "all":
+                        found.setdefault(other, found[name])
+                    case "part":
+                        raise Mismatch(f"{name} and {other} have a part of their memory in common")
+        return found
+
+    def _reference(self, case: Case, before: Mapping[str, Any]) -> dict[str, Any]:
         with self.tensors.exactly():
-            told = case.reference(case.inputs)
-            if not isinstance(told, Mapping) or not told:
-                raise Mismatch("reference() must return a dict: output → tensor")
+            told = self._told(case, case.inputs, before)
             for name in told:
                 if not self.tensors.is_tensor(case.inputs.get(name)):
                     raise Mismatch(f"reference() names {name!r}, which is no tensor of inputs()")
             if self._kept is None:
-                self._kept = self._reads_outputs(case, told)
-        return dict(told)
+                self._kept = self._reads_outputs(case, told, before)
+        return told
 
-    def _reads_outputs(self, case: Case, told: Mapping[str, Any]) -> bool:
+    def _told(self, case: Case, inputs: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+        """What the reference says of these inputs. Whatever it changes of them is put back."""
+        told = case.reference(inputs)
+        if not isinstance(told, Mapping) or not told:
+            raise Mismatch("reference() must return a dict: output → tensor")
+        for name, value in told.items():
+            if not self.tensors.is_tensor(value):
+                raise Mismatch(f"the reference of {name} is no tensor but {type(value).__name__}")
+        # It may hand back an input, which a launch may write.
+        told = {name: self.tensors.copy(value) for name, value in told.items()}
+        for name, copy in before.items():
+            if not self.tensors.same_bits(inputs[name], copy):
+                self.tensors.restore(inputs[name], copy)
+        return told
+
+    def _reads_outputs(self, case: Case, told: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """Whether the reference depends on what is in the outputs before: then so may the kernel, and it is kept."""
         changed = dict(case.inputs)
         for name in told:
             changed[name] = self.tensors.copy(case.inputs[name])
             self.tensors.poison(changed[name], POISONS[0])
-        again = case.reference(changed)
-        return any(not self.tensors.same_bits(told[n], again[n]) for n in told)
+        rest = {name: copy for name, copy in before.items() if name not in told}
+        again = self._told(case, changed, rest)
+        return any(n not in again or not self.tensors.same_bits(told[n], again[n]) for n in told)
 
     def _compare(self, case: Case, outputs: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
         for name, out in outputs.items():

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import itertools
 import os
+import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,15 +24,18 @@ from gluonmap.cdna.text import Line
 from gluonmap.model import Candidate, Figures, Finding, Value
 from gluonmap.targets import Target
 from gluonmap.worker import check, compile, fingerprint, vendor
-from gluonmap.worker.launch import DEFAULT, Launch, Stop, said
+from gluonmap.worker.launch import DEFAULT, Launch, Stop, no_inputs, said
 from gluonmap.worker.load import Kernel
 from gluonmap.worker.progress import Slot
 from gluonmap.worker.protocol import Evidence, Job
 from gluonmap.worker.reach import in_triton
+from gluonmap.worker.tensors import span
 from gluonmap.worker.trace import Trace
 
-MORE = (2, *check.SEEDS)
-"""Seeds of the inputs, where a run is to be thorough."""
+OTHER_PROGRAM = " (another program than at the launch's own sizes)"
+"""Ends sizes, of the user's choice, at which the compiler is told something else."""
+_ATOMIC = re.compile(r"^\s*\w+_atomic_", re.MULTILINE)
+"""An instruction of global memory; names and paths in the text mean nothing."""
 
 
 class Processor(vendor.Vendor):
@@ -69,6 +73,14 @@ class Execute(Launch):
             self.checker.meet_baseline()
 
     def _run(self) -> None:
+        try:
+            self._run_cases()
+        except (MemoryError, RuntimeError) as error:
+            if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+                raise _no_memory() from error
+            raise
+
+    def _run_cases(self) -> None:
         self._begin("inputs")
         try:
             import torch
@@ -128,11 +140,14 @@ class Execute(Launch):
         if call.args == self.candidate.args and call.config == self.candidate.config:
             return self._candidate(call)
         candidate, self._programs[label] = self._compiled(label, call)
+        if label == DEFAULT and self.evidence.program and self._programs[label] != self.evidence.program.digest:
+            self.sizes[label] += OTHER_PROGRAM
         return candidate
 
     def _seeds(self, labels: Mapping[str, Candidate]) -> Iterator[tuple[str, int]]:
         for label in labels:
-            for seed in MORE if self.watch.thorough else check.SEEDS if label == DEFAULT else check.SEEDS[-1:]:
+            seeds = check.SEEDS if label == DEFAULT else check.SEEDS[-1:]
+            for seed in check.THOROUGH if self.watch.thorough else seeds:
                 yield label, seed
 
     def _shape(self, label: str) -> Mapping[str, Value]:
@@ -140,11 +155,22 @@ class Execute(Launch):
 
     def _call(self, probe: Any, label: str, call: Candidate, seed: int) -> check.Case:
         case = super()._call(probe, label, call, seed)
+        self._demand_memory(call, case.inputs)
         self._demand(label, call, case.inputs)
         if not self.trial.baseline:
             return case
         met = self._candidate(self.trial.baseline[label])
         return dataclasses.replace(case, reference=lambda inputs: self._baseline(met, inputs))
+
+    def _demand_memory(self, call: Candidate, given: Mapping[str, Any]) -> None:
+        """Stop where a pointer has no tensor, or a tensor no memory of this machine."""
+        tensors = self.vendor.tensors
+        for name, told in call.args.items():
+            if isinstance(told, str) and told.startswith("*") and not tensors.is_tensor(given[name]):
+                raise no_inputs(f"inputs() gives a {type(given[name]).__name__} for {name}, where a tensor is needed")
+        for name, value in given.items():
+            if tensors.is_tensor(value) and (value.device.type != self.vendor.device or value.is_sparse):
+                raise no_inputs(f"inputs() gives for {name} no tensor of the device {self.vendor.device!r}")
 
     def _demand_the_program(self, call: Candidate, given: Mapping[str, Any]) -> None:
         return None  # that of every call is demanded, see _demand
@@ -161,7 +187,7 @@ class Execute(Launch):
         positional, keywords = self._bound(call, given)
         try:
             compiled = self.vendor.compiled(self.kernel.jit, positional, keywords, call.grid or (1,))
-            self._has_atomics |= "atomic" in compiled.asm["amdgcn"]
+            self._has_atomics |= _ATOMIC.search(compiled.asm["amdgcn"]) is not None
             return compiled
         except Exception as error:
             traceback.print_exc()
@@ -206,13 +232,16 @@ class Execute(Launch):
         except (cdna.BadLaunch, cdna.BadProgram) as error:
             raise Stop(exitcode.NOT_EXECUTED, type(error).__name__, str(error)) from error
         except MemoryError as error:
-            raise Stop(exitcode.NO_RESOURCES, "host memory", "the run needs more memory than it may have") from error
+            raise _no_memory() from error
 
     def _baseline(self, call: Candidate, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """All tensors as the baseline leaves them."""
         tensors = self.vendor.tensors
         copies = {n: tensors.copy(v) if tensors.is_tensor(v) else v for n, v in inputs.items()}
-        self._execute(self._compile(call, copies), call, copies, frozenset(), {"seed": 1})
+        result = self._execute(self._compile(call, copies), call, copies, frozenset(), {"seed": 1})
+        if result.findings and self.trial.baseline != self.trial.small:
+            text = f"the baseline itself fails at these sizes, on these inputs: {result.by_line[0]}"
+            raise Stop(exitcode.SKIPPED, "no reference", text)
         left = {n: v for n, v in copies.items() if tensors.is_tensor(v)}
         if all(tensors.same_bits(tensor, inputs[name]) for name, tensor in left.items()):
             raise Stop(exitcode.SKIPPED, "no reference", "the baseline changes no tensor, so there is nothing to meet")
@@ -221,17 +250,22 @@ class Execute(Launch):
     # -- once for each program ---------------------------------------------------------------------------------------
 
     def _stored(self, cases: Sequence[check.Case]) -> Path | None:
-        """Where the answer of this program on these inputs is kept in this run."""
-        if not self.bench.folder:
+        """Where the answer of this program on these inputs is kept in this run; None: nowhere."""
+        if not self.bench.folder or not all(_is_told(v) for case in cases for v in case.inputs.values()):
             return None
         told = hashlib.sha256(repr((sorted(self._programs.items()), self.watch, self.trial.tolerance)).encode())
         for case in cases:
+            places: dict[tuple[int, int], str] = {}
+            """Memory → the first name of it."""
             call = self.trial.small[case.label]
             met = self.trial.baseline.get(case.label)
-            told.update(repr((case.label, case.seed, call.grid, call.shape, met)).encode())
+            told.update(repr((case.label, case.seed, call.grid, call.args, call.shape, met)).encode())
             for name, value in case.inputs.items():
-                bytes_ = memory_of(value) if self.vendor.tensors.is_tensor(value) else repr(value).encode()
-                told.update(name.encode())
+                bytes_ = b""
+                if self.vendor.tensors.is_tensor(value):
+                    bytes_ = memory_of(value)
+                    value = value.dtype, value.shape, value.stride(), places.setdefault(span(value), name)
+                told.update(repr((name, value, len(bytes_))).encode())
                 told.update(bytes_)
         return Path(self.bench.folder, "ran", told.hexdigest()[:32] + ".json")
 
@@ -246,6 +280,10 @@ class Execute(Launch):
             file=known.file,
             line=known.line,
         )
+
+
+def _no_memory() -> Stop:
+    return Stop(exitcode.NO_RESOURCES, "host memory", "the run needs more memory than it may have")
 
 
 class Disordered(check.Wrong):
@@ -264,6 +302,8 @@ class Unsafe(check.Wrong):
         more = sum(f.instructions for f in findings) - 1
         lane = f", lane {first.lane}" if first.lane >= 0 else ""
         text = f"{first.instruction} (wave {first.wave}{lane}) {first.detail}".strip()
+        if "_atomic_" in first.instruction and first.kind == cdna.Kind.GLOBAL_UNWRITTEN.value:
+            text += "; a kernel that adds to its output finds there what inputs() gave only if reference() reads it too"
         super().__init__(first.kind, text + (f"; {more} more instruction{'s' if more > 1 else ''}" if more else ""))
         self.status = exitcode.UNSAFE
 
@@ -328,13 +368,11 @@ def memory_of(value: Any, *, unwritten: bool = False) -> Any:
     return cdna.Unwritten(array) if unwritten else array
 
 
-def span(tensor: Any) -> tuple[int, int]:
-    """Addresses of a tensor's first byte and of the one behind its last."""
-    start = tensor.data_ptr()
-    if not tensor.numel():
-        return start, start
-    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    return start, start + (last + 1) * tensor.element_size()
+def _is_told(value: Any) -> bool:
+    """Whether a value's text, or a tensor's memory, says all that is in it."""
+    if isinstance(value, tuple | list):
+        return all(not hasattr(each, "data_ptr") and _is_told(each) for each in value)
+    return hasattr(value, "data_ptr") or value is None or type(value) in (bool, int, float, str)
 
 
 def overlapping(given: Mapping[str, Any]) -> tuple[str, str] | None:

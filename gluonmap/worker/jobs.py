@@ -21,7 +21,8 @@ from gluonmap.worker.classify import classify
 from gluonmap.worker.protocol import COMPILED_FILE, EVIDENCE_FILE, STDERR_FILE, STDOUT_FILE, Evidence, Job
 
 NO_VERDICT = 98
-"""Exit status of a child whose job makes no sense; its words are the last line of its stderr."""
+"""Exit status of a child whose job makes no sense, or that failed by its own fault while it executed a program; its
+words are the last line of its stderr."""
 _PLAIN = (int, float, str, bool, type(None))
 
 _loaded: tuple[str, str, load.Kernel] | None = None
@@ -53,7 +54,11 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
         if job.candidate.stage is Stage.RUN:
             from gluonmap.worker.execute import Execute  # numpy, and with it the model of the hardware
 
-            return Execute(job, kernel, target, slot, evidence).run()
+            try:
+                return Execute(job, kernel, target, slot, evidence).run()
+            except Exception as error:  # it compiled, and no kernel can raise in the model: no evidence against it
+                traceback.print_exc()
+                raise SystemExit(NO_VERDICT) from error
         return launch.Launch(job, kernel, target, slot, evidence).run()
     except load.KernelNotFound as missing:
         return Evidence(

@@ -112,10 +112,10 @@ class Launch:
             spec.loader.exec_module(module)
         except Exception as error:
             traceback.print_exc()
-            raise _no_inputs(f"the probe file {path.name} cannot be imported: {said(error)}") from error
+            raise no_inputs(f"the probe file {path.name} cannot be imported: {said(error)}") from error
         for name in self._needed():
             if not callable(getattr(module, name, None)):
-                raise _no_inputs(f"the probe file {path.name} has no function {name}")
+                raise no_inputs(f"the probe file {path.name} has no function {name}")
         return module
 
     def _needed(self) -> Sequence[str]:
@@ -176,10 +176,10 @@ class Launch:
         except Exception as error:
             raise self._failed(error, "inputs()") from error
         if not isinstance(given, Mapping):
-            raise _no_inputs(f"inputs() must return a dict: argument → value, not {type(given).__name__}")
+            raise no_inputs(f"inputs() must return a dict: argument → value, not {type(given).__name__}")
         missing = [n for n, v in call.args.items() if n not in given and isinstance(v, str)]
         if missing:
-            raise _no_inputs(f"inputs() gives no value for {', '.join(missing)}")
+            raise no_inputs(f"inputs() gives no value for {', '.join(missing)}")
 
         def reference(inputs: Mapping[str, Any]) -> Any:
             try:
@@ -206,7 +206,7 @@ class Launch:
         failure = self.vendor.failure(error, launched=False)
         if failure.status == exitcode.NO_RESOURCES:
             return Stop(failure.status, failure.kind, f"{where} of the probe file: {said(error)}")
-        return _no_inputs(f"{where} of the probe file fails: {said(error)}")
+        return no_inputs(f"{where} of the probe file fails: {said(error)}")
 
     def _bound(self, call: Candidate, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         args = {n: argument(v, given[n], self.vendor, self.target) if n in given else v for n, v in call.args.items()}
@@ -283,7 +283,7 @@ def argument(told: Value, value: Any, device: vendor.Vendor, target: Target) -> 
     return arguments.descriptor(value, list(value.shape), list(value.stride()), match["dtype"], block, target.backend)
 
 
-def _no_inputs(text: str) -> Stop:
+def no_inputs(text: str) -> Stop:
     return Stop(exitcode.SKIPPED, "no inputs", text)
 
 

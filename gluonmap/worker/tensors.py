@@ -43,18 +43,26 @@ class Guarded:
         numbers = torch.arange(_PATTERN, dtype=torch.uint8, device=like.device)
         self._pattern = numbers.repeat(self._raw.numel() // _PATTERN + 1)[: self._raw.numel()]
         self._raw.copy_(self._pattern)
+        self._place = slice(begin, begin + size)
+        self._seen: list[tuple[Any, Any]] = []
+        """Tensors on this memory, and what lies under them in the pattern."""
+        self.tensor = self.seen_as(like)
+
+    def seen_as(self, like: Any) -> Any:
+        """The same memory as a tensor of another one's shape, strides and dtype, which spans as many bytes."""
 
         def inside(raw: Any) -> Any:
-            return raw[begin : begin + size].view(like.dtype).as_strided(like.shape, like.stride())
+            return raw[self._place].view(like.dtype).as_strided(like.shape, like.stride())
 
-        self.tensor = inside(self._raw)
-        self._under = inside(self._pattern)
+        self._seen.append((inside(self._raw), inside(self._pattern)))
+        return self._seen[-1][0]
 
     def intact(self) -> bool:
-        """True where nothing but the tensor's own elements was written. Overwrites these."""
+        """True where nothing but the tensors' own elements was written. Overwrites these."""
         import torch
 
-        self.tensor.copy_(self._under)
+        for tensor, under in self._seen:
+            _distinct(tensor).copy_(_distinct(under))
         return bool(torch.equal(self._raw, self._pattern))
 
 
@@ -73,15 +81,41 @@ class Tensors:
 
         value = torch.full((tensor.element_size(),), byte, dtype=torch.uint8, device=tensor.device)
         if tensor.dtype is torch.bool:
-            tensor.fill_(bool(byte & 1))
+            _distinct(tensor).fill_(bool(byte & 1))
         elif tensor.numel():
-            tensor.copy_(value.view(tensor.dtype).expand(tensor.shape))
+            own = _distinct(tensor)
+            own.copy_(value.view(tensor.dtype).expand(own.shape))
 
     def copy(self, tensor: Any) -> Any:
         return tensor.clone()
 
     def restore(self, tensor: Any, copy: Any) -> None:
-        tensor.copy_(copy)
+        _distinct(tensor).copy_(_distinct(copy, tensor))
+
+    def shared(self, one: Any, other: Any) -> str:
+        """Of the memory of two tensors: "all" where both span the same bytes, "part" where they have some in common."""
+        (start, end), (begin, stop) = span(one), span(other)
+        if start >= stop or begin >= end:
+            return ""
+        if (start, end) == (begin, stop):
+            return "all"
+        import torch
+
+        mark = torch.zeros(max(end, stop) - min(start, begin), dtype=torch.bool)
+
+        def bytes_of(tensor: Any, place: int) -> Any:
+            tensor, item = _distinct(tensor), tensor.element_size()
+            strides = [item * stride for stride in tensor.stride()]
+            return mark.as_strided((*tensor.shape, item), (*strides, 1), place - min(start, begin))
+
+        bytes_of(one, start).fill_(True)
+        return "part" if bool(bytes_of(other, begin).any()) else ""
+
+    def tells(self, tensor: Any) -> bool:
+        """Whether it has a finite number: something to compare with."""
+        import torch
+
+        return bool(torch.isfinite(tensor.float() if tensor.element_size() == 1 else tensor).any())
 
     def same_bits(self, one: Any, other: Any) -> bool:
         import torch
@@ -127,7 +161,12 @@ class Tensors:
         if not out.numel():
             return Distance(0.0, 0.0, 0)
         reference = reference.to(out.device)
-        wide = torch.float64 if out.element_size() == 8 or out.is_complex() else torch.float32
+        if out.is_complex():
+            out, reference = (torch.view_as_real(t.to(torch.complex128).resolve_conj()) for t in (out, reference))
+        elif reference.is_complex():
+            raise Mismatch("is complex where the output is not")
+        whole = not out.is_floating_point()
+        wide = torch.float64 if whole or out.element_size() == 8 else torch.float32
         found, wanted = out.to(wide), reference.to(wide)
         rounded = reference.to(out.dtype).to(wide)
         finite = torch.isfinite(found) & torch.isfinite(rounded)
@@ -135,6 +174,9 @@ class Tensors:
         zero = torch.zeros((), dtype=wide, device=out.device)
         wanted = torch.where(finite, wanted, zero)
         error = torch.where(finite, found - wanted, zero).abs()
+        if whole and not reference.is_floating_point():  # float64 has 53 bits of the 64
+            unequal = out.to(torch.int64) != reference.to(torch.int64)
+            error = torch.where(unequal, error.clamp(min=1.0), error)
         # Sums of squares in float64: in float32 those of large numbers overflow.
         size = _norm(wanted)
         root_mean_square = size / math.sqrt(max(1, int(finite.sum())))
@@ -145,6 +187,24 @@ class Tensors:
             elementwise=min(HUGE, float(each.max())),
             misplaced=int((~alike).sum()),
         )
+
+
+def span(tensor: Any) -> tuple[int, int]:
+    """Addresses of a tensor's first byte and of the one behind its last."""
+    start = tensor.data_ptr()
+    if not tensor.numel():
+        return start, start
+    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return start, start + (last + 1) * tensor.element_size()
+
+
+def _distinct(tensor: Any, like: Any = None) -> Any:
+    """The elements of a tensor, or those at the same places of another one, that have memory of their own: of a
+    dimension that was expanded the first."""
+    for dimension, stride in enumerate((tensor if like is None else like).stride()):
+        if stride == 0 and tensor.shape[dimension] > 1:
+            tensor = tensor.narrow(dimension, 0, 1)
+    return tensor
 
 
 def _norm(tensor: Any) -> float:
