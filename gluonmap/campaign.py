@@ -358,7 +358,8 @@ class Campaign:
                                 assert jointly
                             joint = jointly.run(_as_compiles(description, answers), stable=not torn)
                             if beyond and joint.stopped != INTERRUPTED:
-                                joint = further.taken(joint, oracle, description, self.listen)
+                                failing = screen.failing(description, answers)
+                                joint = further.taken(joint, oracle, description, self.listen, failing)
                             if problem:
                                 joint = msgspec.structs.replace(joint, notes=(*joint.notes, _left_out(problem)))
                             interrupted = joint.stopped == INTERRUPTED

@@ -75,6 +75,8 @@ def answer(
         return _with_program(Verdict(Outcome.SKIPPED, came_to, status, ending.seconds, reason=reason), ending, stage)
     if ending.hung:
         within = f"{device_deadline_s:g} s on the device" if ending.progress.on_device else f"{deadline_s:g} s"
+        if came_to is Stage.RUN:
+            within += ": a loop without an end, or sizes too large for a run on a CPU (SHAPES['run'] gives others)"
         reason = Reason("deadline", f"no end within {within}", ending.progress.phase, _last_line(ending, functions))
         return _with_program(Verdict(Outcome.HUNG, came_to, status, ending.seconds, reason=reason), ending, stage)
     if exitcode.crashed(status) and own and not _OUT_OF_MEMORY.search(ending.stderr):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import msgspec
 
 from gluonmap import journal
@@ -10,10 +12,16 @@ from gluonmap.events import Event, Listener
 from gluonmap.joint import Joint, Refused, Verified
 from gluonmap.jointly import INTERRUPTED
 from gluonmap.judge import of_executions, same
-from gluonmap.model import Answer, Candidate, Outcome, Stage, Verdict
+from gluonmap.model import Answer, Candidate, Config, Outcome, Stage, Value, Verdict
 from gluonmap.oracle import Oracle
 from gluonmap.relation import holds
 from gluonmap.space import SpaceMap
+
+
+COMPILES = "Everything compiles, and not everything is right when executed:"
+"""In the place of what the compiles alone would say."""
+TRIED = 4
+"""Programs with a value that failed by itself: if none of so many passes, no more are asked."""
 
 
 def as_compile(answer: Answer) -> Answer:
@@ -47,30 +55,46 @@ def settled(joint: Joint, space: SpaceMap) -> Joint:
         stage = value.measured.reached if value.measured else value.stage
         reason = f"{name}={config[name]} {broken.reason}"
         refused.append(Refused(program.config, program.digest, value.outcome, str(stage), value.kind, reason))
-    return msgspec.structs.replace(joint, programs=tuple(kept), refused=tuple(refused))
+    notes = tuple(n.replace("Everything passes:", COMPILES) for n in joint.notes) if refused else joint.notes
+    return msgspec.structs.replace(joint, programs=tuple(kept), refused=tuple(refused), notes=notes)
 
 
-def taken(joint: Joint, oracle: Oracle, description: Description, listen: Listener) -> Joint:
+def taken(
+    joint: Joint, oracle: Oracle, description: Description, listen: Listener, failing: Mapping[str, Sequence[Value]]
+) -> Joint:
     """The same with its programs taken to the description's stage: what does not pass there is not handed over.
 
-    A program without an answer stays, and a note says so: it compiled, and nothing speaks against it. Ctrl-C ends the
-    asking, not the result.
+    `failing`: values by knob that failed there by themselves. Few programs with one are asked, and the others only if
+    one of these passed: `settled` refuses them. Any other program without an answer stays, and a note says so: it
+    compiled, and nothing speaks against it. Ctrl-C ends the asking, not the result.
     """
     programs: dict[str, tuple[Verified, Candidate]] = {}
     for program in joint.programs:
         candidate = description.candidate(program.config)
         programs[journal.key_of(candidate)] = (program, candidate)
-    candidates = [candidate for _, candidate in programs.values()]
-    known = sum(oracle.known(candidate) is not None for candidate in candidates)
     plan = "programs to execute" if description.runs_on_cpu else "programs to take to the device"
-    listen(Event("plan", plan, len(candidates), known))
     answers: dict[str, Answer] = {}
     stopped = joint.stopped
-    try:
+
+    def ask(keys: Sequence[str]) -> None:
+        candidates = [programs[key][1] for key in keys]
+        known = sum(oracle.known(candidate) is not None for candidate in candidates)
+        listen(Event("plan", plan, len(candidates), known))
         for asked in oracle.ask(candidates):
             answers[journal.key_of(asked.candidate)] = asked.answer
             if asked.fresh:
                 listen(Event("answer", answer=asked.answer))
+
+    bad = {key: _bad_values(program.config, failing) for key, (program, _) in programs.items()}
+    first = _first(bad)
+    unasked: set[str] = set()
+    try:
+        ask(first)
+        passed = {key for key in first if (a := answers.get(key)) and isinstance(a, Verdict) and a.outcome.compiled}
+        harmless = {value for key in passed for value in bad[key]}
+        unasked = {key for key in programs if key not in answers and not bad[key] <= harmless}
+        if rest := [key for key in programs if key not in answers and key not in unasked]:
+            ask(rest)
     except KeyboardInterrupt:
         stopped = INTERRUPTED
     kept: list[Verified] = []
@@ -78,7 +102,9 @@ def taken(joint: Joint, oracle: Oracle, description: Description, listen: Listen
     silent = 0
     for key, (program, _) in programs.items():
         answer = answers.get(key)
-        if not isinstance(answer, Verdict) or answer.outcome in (Outcome.SKIPPED, Outcome.NOT_EXECUTED):
+        if key in unasked:
+            kept.append(program)
+        elif not isinstance(answer, Verdict) or answer.outcome in (Outcome.SKIPPED, Outcome.NOT_EXECUTED):
             silent += 1
             kept.append(program)
         elif answer.outcome is Outcome.PASS:
@@ -92,6 +118,23 @@ def taken(joint: Joint, oracle: Oracle, description: Description, listen: Listen
         where = "when executed" if description.runs_on_cpu else "on the device"
         notes += (f"{silent} of {len(programs)} programs had no answer {where}; they only compiled",)
     return msgspec.structs.replace(joint, programs=tuple(kept), refused=tuple(refused), notes=notes, stopped=stopped)
+
+
+def _bad_values(config: Config, failing: Mapping[str, Sequence[Value]]) -> frozenset[tuple[str, str]]:
+    """The values of a configuration that failed by themselves."""
+    return frozenset((n, repr(config[n])) for n, values in failing.items() if any(same(config[n], v) for v in values))
+
+
+def _first(bad: Mapping[str, frozenset[tuple[str, str]]]) -> list[str]:
+    """Programs to ask first: all without a bad value, and few with each."""
+    seen: dict[tuple[str, str], int] = {}
+    found = []
+    for key, values in bad.items():
+        if not values or any(seen.get(value, 0) < TRIED for value in values):
+            found.append(key)
+            for value in values:
+                seen[value] = seen.get(value, 0) + 1
+    return found
 
 
 def _refused(program: Verified, answer: Verdict) -> Refused:

@@ -41,6 +41,8 @@ _CHANGES = {
     "instructions": "instructions",
     "launch only": "threads or shared memory of the launch",
 }
+EXECUTED_WRONG = (Outcome.WRONG, Outcome.UNSAFE, Outcome.CRASHED, Outcome.HUNG)
+"""Outcomes of an execution that speak against a value."""
 UNSTABLE = "unstable code: another compile of it gave another program, so equal programs prove nothing"
 Lines = Callable[[Location], int | None]
 """Today's line in the file of a place in a function."""
@@ -88,6 +90,16 @@ def changing(description: Description, answers: Mapping[str, Answer]) -> dict[st
     for (name, place), candidate in singles(description).items():
         answer = answers.get(key_of(candidate))
         if isinstance(answer, Verdict) and _changes_result(answer):
+            found.setdefault(name, []).append(description.knobs[name].domain[place])
+    return found
+
+
+def failing(description: Description, answers: Mapping[str, Answer]) -> dict[str, list[Value]]:
+    """Values by knob that compile, and fail when they are executed."""
+    found: dict[str, list[Value]] = {}
+    for (name, place), candidate in singles(description).items():
+        answer = answers.get(key_of(candidate))
+        if isinstance(answer, Verdict) and answer.stage.executes and answer.outcome in EXECUTED_WRONG:
             found.setdefault(name, []).append(description.knobs[name].domain[place])
     return found
 

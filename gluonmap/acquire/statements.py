@@ -112,7 +112,7 @@ def _about_extremes(learner: Learner, passed: int, size: int, feasible: int | No
     if passed == asked and asked:
         yield (
             f"Everything passes: all {asked} configurations asked, out of {size:,}. No knob constrains another here; "
-            "widen the domains with --domain to find the limits, or hand the space to the tuner as it is."
+            "widen the domains with --domain to find the limits."
         )
     elif passed == 1:
         rest = "" if feasible in (None, 1) else f" The map still allows {feasible:,}; none of those tried did."

@@ -93,13 +93,17 @@ class Memory:
         ends = np.array([b.offset + b.size for b in self.buffers])
         return (k < 0) | (offsets + size > ends[np.maximum(k, 0)])
 
-    def nearest(self, offset: int) -> str:
-        """In words, where an offset lies that is in no buffer."""
+    def nearest(self, offset: int, size: int) -> str:
+        """In words, where an access of `size` bytes lies that is not inside one buffer."""
         k = bisect_right(self.starts, offset) - 1
         if k < 0:
             return f"at {BASE + offset:#x}, below all buffers"
         buffer = self.buffers[k]
-        return f"{offset - buffer.offset - buffer.size} bytes behind the {buffer.size} bytes of {buffer.name}"
+        beyond = offset - buffer.offset - buffer.size
+        if beyond < 0:
+            return f"{beyond + size} of its bytes lie behind the {buffer.size} bytes of {buffer.name}"
+        behind = f"{beyond} bytes behind the end of" if beyond else "right behind"
+        return f"{behind} the {buffer.size} bytes of {buffer.name}"
 
 
 class GlobalAccess:
@@ -126,7 +130,7 @@ class GlobalAccess:
         if not self.memory.inside(low, high) and self.memory.outside(offsets, access.size).any():
             wave = int(self.memory.outside(offsets, access.size).argmax())
             self.findings.add(
-                Kind.GLOBAL_BOUNDS, access.instruction, int(w.ids[wave]), -1, self.memory.nearest(int(offsets[wave, 0]))
+                Kind.GLOBAL_BOUNDS, access.instruction, int(w.ids[wave]), -1, self.memory.nearest(int(offsets[wave, 0]), access.size)
             )
             offsets = np.zeros_like(offsets)
         elif any(low < end and start < high for start, end in self.memory.unknown):
@@ -270,7 +274,7 @@ class GlobalAccess:
         if not self.memory.inside(low, high + access.size):
             bad = active & self.memory.outside(offsets, access.size)
             if bad.any():
-                where = self.memory.nearest(int(offsets[bad][0]))
+                where = self.memory.nearest(int(offsets[bad][0]), access.size)
                 self.findings.add_lanes(Kind.GLOBAL_BOUNDS, access.instruction, w.ids, bad, where)
                 active = active & ~bad
                 if not active.any():

@@ -41,7 +41,7 @@ def run(kernel_file: Path, shape: str, trace: Path | None, as_json: bool, **opti
     2 usage; 3 fault.
 
     \b
-    gluonmap run kernels/cdna3/gemm_bf16.py --set BLOCK_M=64 --set NUM_BUFFERS=3 --target gfx942
+    gluonmap run kernels/cdna3/gemm_bf16.py --set BLOCK_M=64 --set num_warps=2 --target gfx942
     gluonmap run kernels/rmsnorm.py --sanitize
     """
     if options["python"]:

@@ -240,8 +240,7 @@ def commands(space: SpaceMap) -> list[tuple[str, str]]:
     path = space.repeat.removeprefix("gluonmap repeat ")
     if space.joint is None or not path or not space.joint.programs:
         return []
-    programs = words.plural(len(space.joint.programs), "compiled configuration")
     return [
-        (f"the {programs} for triton.autotune", f"gluonmap space {path} --configs"),
+        ("the configurations for triton.autotune", f"gluonmap space {path} --configs"),
         ("why a configuration fails, and the nearest that pass", f"gluonmap explain {path} KNOB=VALUE …"),
     ]

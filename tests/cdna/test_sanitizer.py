@@ -47,7 +47,7 @@ def test_a_load_behind_the_end_is_named_with_lane_and_line() -> None:
     assert kinds(found) == [Kind.GLOBAL_BOUNDS]
     assert (found[0].lane, found[0].wave, str(found[0].line)) == (60, 0, "k.py:7")
     assert found[0].instruction == "global_load_dword v2, v1, s[4:5]"
-    assert "0 bytes behind the 240 bytes of argument 0, 3 more lanes" in found[0].detail
+    assert "right behind the 240 bytes of argument 0, 3 more lanes" in found[0].detail
     assert findings(LOAD, WORDS[:64]) == []
 
 
@@ -70,11 +70,11 @@ def test_findings_are_grouped_by_kind_and_line() -> None:
     result = cdna.run(code, (1,), [WORDS[:60].copy()], sanitize=True)
     assert [str(place) for place in result.by_line] == [
         "k.py:7: global access out of bounds: 2 instructions, the first global_load_dword v2, v1, s[4:5] (wave 0, "
-        "lane 60) 0 bytes behind the 240 bytes of argument 0, 3 more lanes",
-        "k.py:8 called from k.py:20: global access out of bounds: global_load_dword v4, v1, s[4:5] (wave 0, lane 60) 0 "
-        "bytes behind the 240 bytes of argument 0, 3 more lanes",
-        "k.py:8 called from k.py:21: global access out of bounds: global_load_dword v5, v1, s[4:5] (wave 0, lane 60) 0 "
-        "bytes behind the 240 bytes of argument 0, 3 more lanes",
+        "lane 60) right behind the 240 bytes of argument 0, 3 more lanes",
+        "k.py:8 called from k.py:20: global access out of bounds: global_load_dword v4, v1, s[4:5] (wave 0, lane 60) "
+        "right behind the 240 bytes of argument 0, 3 more lanes",
+        "k.py:8 called from k.py:21: global access out of bounds: global_load_dword v5, v1, s[4:5] (wave 0, lane 60) "
+        "right behind the 240 bytes of argument 0, 3 more lanes",
         "k.py:8 called from k.py:21: register used before its load was waited for: v_mov_b32_e32 v6, v5 (wave 0) v5, "
         "of an outstanding global load",
     ]
