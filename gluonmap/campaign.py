@@ -336,6 +336,8 @@ class Campaign:
             if beyond and not description.grid:
                 raise UsageError("a launch needs its grid: give it with --grid, or as GRID in the probe file.")
             compiles, description = description, dataclasses.replace(description, further=beyond)
+            if unseen := description.unseen():
+                description = dataclasses.replace(description, notes=(*description.notes, unseen))
             oracle = kernel.oracle
             answers: dict[str, Answer] = {}
             jointly = self._jointly(oracle, head, compiles, probe.restrict)
@@ -416,7 +418,10 @@ class Campaign:
                 raise UnknownKnob(f"kernel {inspection.kernel!r}", unknown, sized, "--shape takes sizes of SHAPES.")
             if sizes:
                 further = dataclasses.replace(further, shapes={RUN: {**description.shape, **sizes}})
-            candidate = dataclasses.replace(description, further=further).candidate({})
+            description = dataclasses.replace(description, further=further)
+            if unseen := description.unseen():
+                self.listen(Event("note", unseen))
+            candidate = description.candidate({})
             bench = Bench(os.path.abspath(probe.path), "", str(trace.absolute()) if trace else "")
             job = Job("compile", target.name, kernel.oracle.file, candidate, bench=bench)
             self.listen(Event("plan", "compile and run", 1))
