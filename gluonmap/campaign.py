@@ -337,6 +337,8 @@ class Campaign:
             if beyond and not description.grid:
                 raise UsageError("a launch needs its grid: give it with --grid, or as GRID in the probe file.")
             compiles, description = description, dataclasses.replace(description, further=beyond)
+            if unseen := description.unseen():
+                description = dataclasses.replace(description, notes=(*description.notes, unseen))
             oracle = kernel.oracle
             answers: dict[str, Answer] = {}
             jointly = self._jointly(oracle, head, compiles, probe.restrict)
@@ -418,7 +420,10 @@ class Campaign:
             raise UnknownKnob(f"kernel {inspection.kernel!r}", unknown, sized, "--shape takes sizes of SHAPES.")
         if sizes:
             further = dataclasses.replace(further, shapes={RUN: {**description.shape, **sizes}})
-        candidate = dataclasses.replace(description, further=further).candidate({})
+        description = dataclasses.replace(description, further=further)
+        if unseen := description.unseen():
+            self.listen(Event("note", unseen))
+        candidate = description.candidate({})
         file = KernelFile(str(self.path), inspection.kernel, self.settings.stubs)
         bench = Bench(os.path.abspath(probe.path), "", str(trace.absolute()) if trace else "")
         self.listen(Event("plan", "compile and run", 1))

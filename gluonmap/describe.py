@@ -171,6 +171,20 @@ class Description:
         told = [{name: call(shape) for name, shape in shapes.items()} for call in calls]
         return told[0], told[1] if len(told) > 1 else {}
 
+    def unseen(self) -> str:
+        """What a run on the CPU cannot show at the baseline's small sizes, in words; "" where nothing is known."""
+        trial = self.candidate({}).trial
+        if not self.runs_on_cpu or trial is None:
+            return ""
+        call = functools.partial(self._call, {})
+        most = smaller.capped(call, dict(self.shape), {**self.shape, **trial.small["default"].shape})
+        if not most:
+            return ""
+        return (
+            f"executed at sizes at which no work-group has a second tile (the grid has {most} at most): what is "
+            f"carried from one tile to the next was not seen. SHAPES[{RUN!r}] can give larger sizes, or --set fewer work-groups"
+        )
+
     def _size(self, value: Value, names: Mapping[str, Value]) -> Value:
         """A size of the probe file's own choice: a number, or an expression over the configuration."""
         found = self._computed(value, names) if isinstance(value, str) else value

@@ -17,7 +17,6 @@ from gluonmap.oracle import Oracle
 from gluonmap.relation import holds
 from gluonmap.space import SpaceMap
 
-
 COMPILES = "Everything compiles, and not everything is right when executed:"
 """In the place of what the compiles alone would say."""
 TRIED = 4

@@ -59,6 +59,19 @@ def small(calls: Sequence[CallAt], shape: Shape, *, groups: int = 2, whole: bool
     return found
 
 
+def capped(call: CallAt, shape: Shape, small: Shape) -> int:
+    """Work-groups that no larger size gives more of, at `shape`, where more do at `small`: each of a persistent kernel
+    has several tiles there, and here one. 0: there is no such bound.
+    """
+
+    def grows(at: Shape) -> bool:
+        now = _work_groups(call, at) or 0
+        sizes = {n: v for n, v in at.items() if isinstance(v, int) and not isinstance(v, bool)}
+        return any((_work_groups(call, {**at, n: 2 * v}) or 0) > now for n, v in sizes.items())
+
+    return 0 if grows(shape) or not grows(small) else _work_groups(call, shape) or 0
+
+
 def _enough(call: CallAt, shape: Shape, name: str, groups: int) -> Callable[[Shape], bool]:
     """Whether a size is still large enough for one call."""
     one = _work_groups(call, {**shape, name: 1})

@@ -13,9 +13,9 @@ import pytest
 from cdna.assembly import text
 from conftest import Project
 
-from gluonmap import cdna, diagnostics, installation
+from gluonmap import cdna, diagnostics, installation, smaller
 from gluonmap.isolate import Ending
-from gluonmap.model import Call, Fault, Finding, Outcome, Program, Stage, Trial, Verdict
+from gluonmap.model import Call, Fault, Finding, Outcome, Program, Stage, Trial, Value, Verdict
 from gluonmap.worker import check, execute
 from gluonmap.worker.protocol import Bench, Evidence, Progress
 from gluonmap.worker.tensors import HUGE, Mismatch, Tensors
@@ -340,6 +340,31 @@ def test_sizes_that_nothing_has_and_a_regime_of_expressions_are_refused(
     done = executed.run(*RUN, *flags)
     assert (done.code, done.stdout) == (2, "")
     assert said in " ".join(done.stderr.split())
+
+
+def persistent(shape: dict[str, Value]) -> Call:
+    sizes = {name: int(str(value)) for name, value in shape.items()}
+    return Call(shape, dict(shape), {}, (min(64, -(-sizes["M"] // 64) * -(-sizes["N"] // 64)),))
+
+
+@pytest.mark.parametrize(
+    ("shape", "small", "most"),
+    [
+        ({"M": 4096, "N": 4096}, {"M": 128, "N": 128}, 64),
+        ({"M": 4096, "N": 4096}, {"M": 2048, "N": 1024}, 0),  # a small size that fills the grid shows what is carried
+        ({"M": 64, "N": 1024}, {"M": 64, "N": 128}, 0),  # nor is the grid full at the sizes of the launch
+    ],
+)
+def test_that_small_sizes_leave_each_work_group_one_tile_is_known(
+    shape: dict[str, Value], small: dict[str, Value], most: int
+) -> None:
+    assert smaller.capped(persistent, shape, small) == most
+    assert smaller.capped(lambda at: Call(at, {}, {}, (64,)), shape, small) == 0
+
+
+def test_a_persistent_kernel_of_which_one_round_was_seen_is_told_so(executed: Project) -> None:
+    done = executed.run(*RUN[:-1], "--grid", "(min(4, cdiv(n, TILE)),)", "--shape", "n=128")
+    assert "no work-group has a second tile (the grid has 4 at most)" in " ".join(done.stderr.split())
 
 
 def test_answers_of_another_model_are_other_answers(tmp_path: Path) -> None:

@@ -130,7 +130,11 @@ class GlobalAccess:
         if not self.memory.inside(low, high) and self.memory.outside(offsets, access.size).any():
             wave = int(self.memory.outside(offsets, access.size).argmax())
             self.findings.add(
-                Kind.GLOBAL_BOUNDS, access.instruction, int(w.ids[wave]), -1, self.memory.nearest(int(offsets[wave, 0]), access.size)
+                Kind.GLOBAL_BOUNDS,
+                access.instruction,
+                int(w.ids[wave]),
+                -1,
+                self.memory.nearest(int(offsets[wave, 0]), access.size),
             )
             offsets = np.zeros_like(offsets)
         elif any(low < end and start < high for start, end in self.memory.unknown):

@@ -64,6 +64,8 @@ class Execute(Launch):
         self._prepared: dict[int, cdna.Kernel] = {}
         self._launches = 0
         """Of the case that runs."""
+        self._case = 0
+        """Its number: each has its own order of waves."""
         self._has_atomics = False
         """The order of atomic additions is nobody's promise."""
         self._store: Path | None = None
@@ -100,7 +102,7 @@ class Execute(Launch):
             for number, case in enumerate(cases):
                 self._begin("run")
                 last = number == len(cases) - 1
-                self._launches = 0
+                self._launches, self._case = 0, number
                 self.checker.run(case, 2 if self.watch.thorough or (self.watch.sanitize and last) else 1)
                 if self.watch.sanitize and self.checker.racy and not self._has_atomics:
                     raise Disordered
@@ -198,7 +200,7 @@ class Execute(Launch):
     def _launch(self, call: Candidate, given: Mapping[str, Any]) -> None:
         number, self._launches = self._launches, self._launches + 1
         outputs = self.checker.writes
-        how: dict[str, Any] = {"seed": number, "order": number or None, "trace": self._trace}
+        how: dict[str, Any] = {"seed": number, "order": number + self._case if number else None, "trace": self._trace}
         if number == 0:
             how |= {"sanitize": self.watch.sanitize, "figures": self.evidence.figures is None}
         result = self._execute(self._compile(call, given), call, given, outputs, how)
