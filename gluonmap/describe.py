@@ -167,7 +167,8 @@ class Description:
                 shapes["default"] = {n: self._size(v, names) for n, v in declared.items()}
             elif name in ("default", RAGGED) or further.watch.thorough:
                 shape = {**self.shape, **declared}
-                shapes.setdefault(name, smaller.small(calls, shape, groups=groups, whole=name != RAGGED))
+                how = {"affordable": 1 << 24} if further.watch.thorough else {}
+                shapes.setdefault(name, smaller.small(calls, shape, groups=groups, whole=name != RAGGED, **how))
         told = [{name: call(shape) for name, shape in shapes.items()} for call in calls]
         return told[0], told[1] if len(told) > 1 else {}
 
@@ -182,7 +183,8 @@ class Description:
             return ""
         return (
             f"executed at sizes at which no work-group has a second tile (the grid has {most} at most): what is "
-            f"carried from one tile to the next was not seen. SHAPES[{RUN!r}] can give larger sizes, or --set fewer work-groups"
+            f"carried from one tile to the next was not seen. --thorough runs more, SHAPES[{RUN!r}] gives sizes, "
+            "and --set fewer work-groups"
         )
 
     def _size(self, value: Value, names: Mapping[str, Value]) -> Value:

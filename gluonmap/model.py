@@ -192,6 +192,8 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     """File and line, with the calls that lead there; empty: not known."""
     instructions: int = 1
     """Of this line, that showed it."""
+    sizes: str = ""
+    """Those at which it was seen: "ragged M=65, N=65"."""
 
 
 class Check(msgspec.Struct, frozen=True, omit_defaults=True):

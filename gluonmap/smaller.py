@@ -1,8 +1,10 @@
 """Sizes for a run on the CPU: as small as a kernel's loops and grid allow, and still calls of the same program.
 
 A size is halved while the compiler is told the same (divisibility by 16, derived constexpr parameters) and every size
-that the grid depends on has two work-groups. Others keep a few rounds of the loop that runs over them. Sizes that no
-tile divides shrink by powers of two and stay what they are: as often even as before.
+that the grid depends on has two work-groups. Others keep a few rounds of the loop that runs over them. Sizes that
+differ stay different, or an exchange of two strides would not show. Sizes that no tile divides shrink by powers of two
+and stay what they are: as often even as before. Where larger sizes give no more work-groups (a persistent kernel), each
+keeps two tiles, if that is affordable.
 """
 
 from __future__ import annotations
@@ -19,13 +21,17 @@ CallAt = Callable[[Shape], Call]
 """The call at some sizes. Raises UsageError where host code cannot compute it."""
 ROUNDS = 4
 """Of a loop over a size, at least."""
+AFFORDABLE = 1 << 21
+"""Product of the sizes up to which each work-group of a persistent kernel keeps two tiles."""
 LEAST = 256
 """Elements of a size that no tile is known for."""
 _RINGS = ("BUFFER", "STAGE")
 """In the names of knobs that say how many tiles are under way at once."""
 
 
-def small(calls: Sequence[CallAt], shape: Shape, *, groups: int = 2, whole: bool = True) -> Shape:
+def small(
+    calls: Sequence[CallAt], shape: Shape, *, groups: int = 2, whole: bool = True, affordable: int = AFFORDABLE
+) -> Shape:
     """The smallest sizes found of calls that stay the programs they are at `shape`, one for each of `calls`.
 
     groups: work-groups that each size which the grid depends on must still have. whole: halve sizes, so that every tile
@@ -43,19 +49,23 @@ def small(calls: Sequence[CallAt], shape: Shape, *, groups: int = 2, whole: bool
             return False
 
     found = dict(shape)
+    done: list[str] = []
     for name, size in shape.items():
         if isinstance(size, bool) or not isinstance(size, int) or size <= 1:
             continue
-        enough = [_enough(call, found, name, groups) for call in calls]
+        enough = [_enough(call, found, name, groups, affordable) for call in calls]
+        unlike = [other for other in done if shape[other] != size]
+        now = size
         for step in _powers(size):
-            now = found[name]
-            assert isinstance(now, int)
             smaller = now // 2 if whole else now - step
             if smaller < 1 or (now % 2 if whole else _evenness(smaller) != _evenness(size)):
                 continue
             candidate = {**found, name: smaller}
             if fits(candidate) and all(test(candidate) for test in enough):
-                found = candidate
+                now = smaller
+                if all(found[other] != smaller for other in unlike):
+                    found = candidate
+        done.append(name)
     return found
 
 
@@ -72,15 +82,38 @@ def capped(call: CallAt, shape: Shape, small: Shape) -> int:
     return 0 if grows(shape) or not grows(small) else _work_groups(call, shape) or 0
 
 
-def _enough(call: CallAt, shape: Shape, name: str, groups: int) -> Callable[[Shape], bool]:
+def _enough(call: CallAt, shape: Shape, name: str, groups: int, affordable: int) -> Callable[[Shape], bool]:
     """Whether a size is still large enough for one call."""
     one = _work_groups(call, {**shape, name: 1})
     now = _work_groups(call, shape)
     if one and now and one < now:
+        if two_tiles := _two_tiles(call, shape, name, now, affordable):
+            return lambda candidate: int(candidate[name] or 0) >= two_tiles
         most = min(groups, now // one)
         return lambda candidate: (_work_groups(call, candidate) or 0) >= most * one
-    floor = ROUNDS * _tile(call(shape).config, name) or LEAST
+    config = call(shape).config
+    floor = ROUNDS * _tile(config, name) or LEAST
+    if floor == LEAST and now and _is_constant(call, shape, now):
+        # Whatever the kernel loops over: two rounds of the largest tile it may have, for all work-groups together.
+        rounds = 2 * now * max([1, *(v for v in config.values() if type(v) is int)])
+        floor = max(floor, min(rounds, affordable))
     return lambda candidate: int(candidate[name] or 0) >= floor
+
+
+def _two_tiles(call: CallAt, shape: Shape, name: str, now: int, affordable: int) -> int:
+    """Smallest size seen that leaves each work-group two tiles, where larger ones give no more work-groups; else 0."""
+    size = int(shape[name] or 0)
+    if _work_groups(call, {**shape, name: size // 2}) != now:
+        return 0
+    while size % 2 == 0 and _work_groups(call, {**shape, name: size // 4}) == now:
+        size //= 2
+    others = math.prod(v for n, v in shape.items() if n != name and type(v) is int)
+    return size if size * others <= affordable else 0
+
+
+def _is_constant(call: CallAt, shape: Shape, now: int) -> bool:
+    """Whether the grid depends on no size at all."""
+    return all(_work_groups(call, {**shape, n: 1}) == now for n, v in shape.items() if type(v) is int)
 
 
 def _tile(config: Config, name: str) -> int:

@@ -265,15 +265,16 @@ RAGGED: dict[str, Value] = {"M": 1000, "N": 777, "K": 528}
 @pytest.mark.parametrize(
     ("calls", "shape", "how", "expected"),
     [
-        ([gemm()], LARGE, {}, {"M": 256, "N": 256, "K": 256}),
-        ([gemm()], LARGE, {"groups": 3}, {"M": 512, "N": 512, "K": 256}),
+        # M and N differ, so they stay different: an exchange of strides would show.
+        ([gemm()], LARGE, {}, {"M": 256, "N": 512, "K": 256}),
+        ([gemm()], LARGE, {"groups": 3}, {"M": 512, "N": 1024, "K": 256}),
         ([gemm(m=32, k=32)], LARGE, {}, {"M": 64, "N": 256, "K": 128}),
         # Six tiles under way ask for eight rounds.
-        ([gemm(NUM_BUFFERS=6)], LARGE, {}, {"M": 256, "N": 256, "K": 512}),
+        ([gemm(NUM_BUFFERS=6)], LARGE, {}, {"M": 256, "N": 512, "K": 1024}),
         # Both calls have two work-groups.
-        ([gemm(m=32), gemm(m=256)], LARGE, {}, {"M": 512, "N": 256, "K": 256}),
+        ([gemm(m=32), gemm(m=256)], LARGE, {}, {"M": 512, "N": 256, "K": 512}),
         # What has fewer keeps what it has.
-        ([gemm(m=512)], {**LARGE, "M": 16}, {}, {"M": 16, "N": 256, "K": 256}),
+        ([gemm(m=512)], {**LARGE, "M": 16}, {}, {"M": 16, "N": 256, "K": 512}),
         # As often even as before: 1000 by 8, 777 by 1, 528 by 16.
         ([gemm()], RAGGED, {"whole": False}, {"M": 136, "N": 129, "K": 272}),
         ([gemm(k=16)], RAGGED, {"whole": False}, {"M": 136, "N": 129, "K": 80}),
@@ -283,6 +284,40 @@ def test_sizes_are_small_and_of_the_same_program(
     calls: list[smaller.CallAt], shape: dict[str, Value], how: dict[str, Any], expected: dict[str, Value]
 ) -> None:
     assert smaller.small(calls, shape, **how) == expected
+
+
+def persistent(most: int) -> smaller.CallAt:
+    """Rows of 1,024, each work-group every `most`-th tile of 4 of them."""
+
+    def call(shape: dict[str, Value]) -> Call:
+        tiles = -(-int(str(shape["M"])) // 4)
+        return Call(shape, {"M": shape["M"], "N": shape["N"]}, {"ROWS": 4}, (min(most, tiles), 1, 1))
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("most", "how", "expected"),
+    [
+        (64, {}, {"M": 512, "N": 256}),  # two tiles for each of 64
+        (1024, {}, {"M": 16, "N": 256}),  # 8,192 rows are too many to execute
+        (1024, {"affordable": 1 << 24}, {"M": 8192, "N": 256}),
+    ],
+)
+def test_a_persistent_kernel_keeps_two_tiles_for_each_work_group(
+    most: int, how: dict[str, int], expected: dict[str, Value]
+) -> None:
+    shape: dict[str, Value] = {"M": 65536, "N": 1024}
+    found = smaller.small([persistent(most)], shape, **how)
+    assert found == expected
+    assert smaller.capped(persistent(most), shape, found) == (0 if found["M"] != 16 else 1024)
+
+
+def test_what_strides_over_a_grid_of_its_own_keeps_two_rounds() -> None:
+    def call(shape: dict[str, Value]) -> Call:
+        return Call(shape, {"n": shape["n"]}, {"TILE": 256, "num_warps": 4}, (32, 1, 1))
+
+    assert smaller.small([call], {"n": 1 << 24}) == {"n": 2 * 32 * 256}
 
 
 def test_a_size_that_a_constexpr_is_computed_from_stays() -> None:

@@ -256,7 +256,7 @@ def found_of(what: str, check: Check | None) -> list[Found]:
             words.visible(item.kind),
             words.visible(item.instruction),
             f"wave {item.wave}" + (f", lane {item.lane}" if item.lane >= 0 else ""),
-            words.visible(item.detail),
+            words.visible(f"{item.detail} (at {item.sizes})" if item.sizes else item.detail).strip(),
             item.instructions,
         )
         for item in (check.findings if check else ())
