@@ -192,6 +192,12 @@ def test_expanded_tensors_can_be_inputs_and_outputs() -> None:
     assert wrong(nothing, lambda given: {"y": one * 3}, y=torch.ones(1).expand(8))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "bfloat16", "float8_e4m3fnuz", "complex64", "float64"])
+def test_outputs_of_every_type_have_guards_that_nobody_touched(dtype: str) -> None:
+    y = torch.ones(300).to(getattr(torch, dtype))
+    assert run(lambda given: given["y"].copy_(y), lambda given: {"y": y}, y=torch.empty_like(y)).runs == 2
+
+
 def test_errors_without_bound_are_written_as_a_number() -> None:
     assert Tensors().distance(torch.tensor([NAN, 1.0]), torch.tensor([NAN, 0.0])).relative == HUGE
 
