@@ -182,7 +182,8 @@ class Description:
             return ""
         return (
             f"executed at sizes at which no work-group has a second tile (the grid has {most} at most): what is "
-            f"carried from one tile to the next was not seen. SHAPES[{RUN!r}] can give larger sizes, or --set fewer work-groups"
+            f"carried from one tile to the next was not seen. SHAPES[{RUN!r}] can give larger sizes, or --set fewer "
+            "work-groups"
         )
 
     def _size(self, value: Value, names: Mapping[str, Value]) -> Value:

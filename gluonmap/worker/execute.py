@@ -29,7 +29,7 @@ from gluonmap.worker.load import Kernel
 from gluonmap.worker.progress import Slot
 from gluonmap.worker.protocol import Evidence, Job
 from gluonmap.worker.reach import in_triton
-from gluonmap.worker.tensors import span
+from gluonmap.worker.tensors import Guarded, span
 from gluonmap.worker.trace import Trace
 
 OTHER_PROGRAM = " (another program than at the launch's own sizes)"
@@ -239,7 +239,13 @@ class Execute(Launch):
     def _baseline(self, call: Candidate, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """All tensors as the baseline leaves them."""
         tensors = self.vendor.tensors
-        copies = {n: tensors.copy(v) if tensors.is_tensor(v) else v for n, v in inputs.items()}
+        copies = dict(inputs)
+        places: dict[tuple[int, int], Guarded] = {}
+        for name, value in inputs.items():
+            if tensors.is_tensor(value):  # with its strides, and one memory where several names have one
+                place = places.setdefault(span(value), tensors.guarded(value))
+                copies[name] = place.seen_as(value)
+                tensors.restore(copies[name], value)
         result = self._execute(self._compile(call, copies), call, copies, frozenset(), {"seed": 1})
         if result.findings and self.trial.baseline != self.trial.small:
             text = f"the baseline itself fails at these sizes, on these inputs: {result.by_line[0]}"
