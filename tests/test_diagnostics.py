@@ -67,7 +67,7 @@ def test_evidence_of_another_status_than_the_process_left_with_is_a_fault(status
     assert isinstance(answer(ended(0, evidence=Evidence(status))), Fault)
 
 
-@pytest.mark.parametrize("status", [1, 2, 3, 17, 99, 127, 255])
+@pytest.mark.parametrize("status", [1, 2, 3, 18, 99, 127, 255])
 def test_an_undocumented_status_is_a_fault_with_evidence_too(status: int) -> None:
     assert isinstance(answer(ended(status, evidence=Evidence(status))), Fault)
 
