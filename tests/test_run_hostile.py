@@ -15,7 +15,7 @@ from conftest import Project
 
 from gluonmap import cdna, diagnostics, installation, smaller
 from gluonmap.isolate import Ending
-from gluonmap.model import Call, Fault, Finding, Outcome, Program, Stage, Trial, Value, Verdict
+from gluonmap.model import Call, Candidate, Fault, Finding, Outcome, Program, Stage, Trial, Value, Verdict
 from gluonmap.worker import check, execute
 from gluonmap.worker.protocol import Bench, Evidence, Progress
 from gluonmap.worker.tensors import HUGE, Mismatch, Tensors
@@ -192,8 +192,37 @@ def test_expanded_tensors_can_be_inputs_and_outputs() -> None:
     assert wrong(nothing, lambda given: {"y": one * 3}, y=torch.ones(1).expand(8))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "bfloat16", "float8_e4m3fnuz", "complex64", "float64"])
+def test_outputs_of_every_type_have_guards_that_nobody_touched(dtype: str) -> None:
+    y = torch.ones(300).to(getattr(torch, dtype))
+    assert run(lambda given: given["y"].copy_(y), lambda given: {"y": y}, y=torch.empty_like(y)).runs == 2
+
+
 def test_errors_without_bound_are_written_as_a_number() -> None:
     assert Tensors().distance(torch.tensor([NAN, 1.0]), torch.tensor([NAN, 0.0])).relative == HUGE
+
+
+def test_the_baseline_is_run_on_tensors_of_the_same_strides_and_memory() -> None:
+    x = torch.arange(32.0).reshape(4, 8)[:, :5]
+    inputs = {"x": x, "again": x.t(), "y": torch.zeros(3), "n": 7}
+    seen = {}
+
+    def launch(compiled: Any, call: Any, given: Any, *rest: Any) -> Any:
+        seen.update(given)
+        given["x"][0, 0] = 100.0
+        return cdna.Result((), 1, None)
+
+    made = object.__new__(execute.Execute)
+    made.vendor = execute.Processor()
+    made.trial = Trial({})
+    made._compile = lambda *_: None  # type: ignore[method-assign]
+    made._execute = launch  # type: ignore[method-assign]
+    left = made._baseline(Candidate("gfx942", {}, {}), inputs)
+    assert seen["x"].stride() == (8, 1)
+    assert seen["n"] == 7
+    assert left["again"][0, 0] == 100.0
+    assert torch.equal(left["x"].reshape(-1)[1:], x.reshape(-1)[1:])
+    assert x[0, 0] == 0.0
 
 
 # --- answers that several candidates share ----------------------------------------------------------------------------

@@ -125,11 +125,12 @@ def _checked(check: Check | None) -> Iterator[tuple[str, str]]:
         bad = f", {error.misplaced:,} elements NaN or infinite on one side only" if error.misplaced else ""
         yield (
             f"{error.output} against {'itself' if check.against == 'baseline' else 'the reference'}",
-            f"relative error {error.relative:.2g} (may be {error.tolerance:g}), "
-            f"largest of an element {error.elementwise:.2g} (may be {error.bound:g}){bad}",
+            f"{'as far as it came: ' if check.findings else ''}relative error {error.relative:.2g} "
+            f"(may be {error.tolerance:g}), largest of an element {error.elementwise:.2g} (may be {error.bound:g}){bad}",
         )
     sizes = [f"{name}: {size or 'no sizes'}" for name, size in zip(check.shapes, check.sizes, strict=False)]
-    yield "sizes", "; ".join(sizes)
+    none = "" if "ragged" in check.shapes else "; the probe file declares no ragged ones"
+    yield "sizes", "; ".join(sizes) + none
     watched = "accesses, waits and barriers watched" if check.sanitized else "accesses out of bounds watched"
     yield "launches", f"{check.runs} compared; {watched}{'; two differed in some bit' if check.racy else ''}"
 
@@ -161,6 +162,7 @@ def _finding(item: Finding) -> str:
     lane = f", lane {item.lane}" if item.lane >= 0 else ""
     more = f"; {item.instructions} instructions of this line" if item.instructions > 1 else ""
     detail = f" {item.detail}" if item.detail else ""
+    more += f" (at {item.sizes})" if item.sizes else ""
     return words.visible(f"{where}{item.kind}: {item.instruction} (wave {item.wave}{lane}){detail}{more}")
 
 

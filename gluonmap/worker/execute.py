@@ -29,7 +29,7 @@ from gluonmap.worker.load import Kernel
 from gluonmap.worker.progress import Slot
 from gluonmap.worker.protocol import Evidence, Job
 from gluonmap.worker.reach import in_triton
-from gluonmap.worker.tensors import span
+from gluonmap.worker.tensors import Guarded, span
 from gluonmap.worker.trace import Trace
 
 OTHER_PROGRAM = " (another program than at the launch's own sizes)"
@@ -61,11 +61,14 @@ class Execute(Launch):
         self.sizes: dict[str, str] = {}
         self._programs: dict[str, str] = {DEFAULT: compiled.program.digest if compiled.program else ""}
         """Digests of what was compiled, by the name of the sizes."""
-        self._prepared: dict[int, cdna.Kernel] = {}
+        self._prepared: dict[int, tuple[Any, cdna.Kernel]] = {}
+        """What was read of a compiled kernel, which is kept: another one could get its number."""
         self._launches = 0
         """Of the case that runs."""
         self._case = 0
         """Its number: each has its own order of waves."""
+        self._label = DEFAULT
+        """Of its sizes."""
         self._has_atomics = False
         """The order of atomic additions is nobody's promise."""
         self._store: Path | None = None
@@ -102,7 +105,7 @@ class Execute(Launch):
             for number, case in enumerate(cases):
                 self._begin("run")
                 last = number == len(cases) - 1
-                self._launches, self._case = 0, number
+                self._launches, self._case, self._label = 0, number, case.label
                 self.checker.run(case, 2 if self.watch.thorough or (self.watch.sanitize and last) else 1)
                 if self.watch.sanitize and self.checker.racy and not self._has_atomics:
                     raise Disordered
@@ -207,7 +210,7 @@ class Execute(Launch):
         if result.figures is not None:
             self.evidence = msgspec.structs.replace(self.evidence, figures=figures_of(result.figures, call))
         if result.findings:
-            found = findings_of(result.by_line)
+            found = findings_of(result.by_line, f"{self._label} {self.sizes[self._label]}")
             self.checker.findings = found
             first = result.findings[0]
             if first.line is not None:
@@ -222,11 +225,11 @@ class Execute(Launch):
         key = id(compiled)
         try:
             if key not in self._prepared:
-                self._prepared[key] = cdna.prepare(compiled)
+                self._prepared[key] = compiled, cdna.prepare(compiled)
             arguments = {n: memory_of(v, unwritten=n in outputs) for n, v in {**call.args, **given}.items()}
             if clash := overlapping(given):
                 raise cdna.NotExecuted(f"arguments that share memory in part: {clash[0]} and {clash[1]}")
-            return cdna.run(self._prepared[key], call.grid or (1,), arguments, **how)
+            return cdna.run(self._prepared[key][1], call.grid or (1,), arguments, **how)
         except cdna.NotExecuted as unknown:
             raise Stop(exitcode.NOT_EXECUTED, "NotExecuted", str(unknown)) from unknown
         except cdna.StepLimit as endless:
@@ -239,7 +242,13 @@ class Execute(Launch):
     def _baseline(self, call: Candidate, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """All tensors as the baseline leaves them."""
         tensors = self.vendor.tensors
-        copies = {n: tensors.copy(v) if tensors.is_tensor(v) else v for n, v in inputs.items()}
+        copies = dict(inputs)
+        places: dict[tuple[int, int], Guarded] = {}
+        for name, value in inputs.items():
+            if tensors.is_tensor(value):  # with its strides, and one memory where several names have one
+                place = places.setdefault(span(value), tensors.guarded(value))
+                copies[name] = place.seen_as(value)
+                tensors.restore(copies[name], value)
         result = self._execute(self._compile(call, copies), call, copies, frozenset(), {"seed": 1})
         if result.findings and self.trial.baseline != self.trial.small:
             text = f"the baseline itself fails at these sizes, on these inputs: {result.by_line[0]}"
@@ -301,12 +310,15 @@ class Unsafe(check.Wrong):
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         first = findings[0]
-        more = sum(f.instructions for f in findings) - 1
+        more = sum(f.instructions for f in findings if f.kind == first.kind) - 1
+        others = len({f.kind for f in findings}) - 1
         lane = f", lane {first.lane}" if first.lane >= 0 else ""
         text = f"{first.instruction} (wave {first.wave}{lane}) {first.detail}".strip()
         if "_atomic_" in first.instruction and first.kind == cdna.Kind.GLOBAL_UNWRITTEN.value:
             text += "; a kernel that adds to its output finds there what inputs() gave only if reference() reads it too"
-        super().__init__(first.kind, text + (f"; {more} more instruction{'s' if more > 1 else ''}" if more else ""))
+        text += f"; {more} more instruction{'s' if more > 1 else ''}" if more else ""
+        text += f"; {others} other kind{'s' if others > 1 else ''} of findings" if others else ""
+        super().__init__(first.kind, f"{text} (at {first.sizes})")
         self.status = exitcode.UNSAFE
 
 
@@ -323,8 +335,8 @@ def own_place(line: Line, kernel_file: str) -> tuple[str, int]:
     return "", 0
 
 
-def findings_of(places: Sequence[cdna.Place]) -> tuple[Finding, ...]:
-    """What a run reports, one for each kind and line of the kernel, as a map holds it."""
+def findings_of(places: Sequence[cdna.Place], sizes: str) -> tuple[Finding, ...]:
+    """What a run at these sizes reports, one for each kind and line of the kernel, as a map holds it."""
     return tuple(
         Finding(
             place.kind.value,
@@ -334,6 +346,7 @@ def findings_of(places: Sequence[cdna.Place]) -> tuple[Finding, ...]:
             place.first.detail,
             str(place.line or ""),
             place.count,
+            sizes,
         )
         for place in places
     )

@@ -51,11 +51,15 @@ class Guarded:
     def seen_as(self, like: Any) -> Any:
         """The same memory as a tensor of another one's shape, strides and dtype, which spans as many bytes."""
 
-        def inside(raw: Any) -> Any:
-            return raw[self._place].view(like.dtype).as_strided(like.shape, like.stride())
+        import torch
 
-        self._seen.append((inside(self._raw), inside(self._pattern)))
-        return self._seen[-1][0]
+        def inside(raw: Any, dtype: Any) -> Any:
+            return raw[self._place].view(dtype).as_strided(like.shape, like.stride())
+
+        # A copy of truth values makes ones of all other bytes, which the pattern has.
+        bits = torch.uint8 if like.dtype is torch.bool else like.dtype
+        self._seen.append((inside(self._raw, bits), inside(self._pattern, bits)))
+        return inside(self._raw, like.dtype)
 
     def intact(self) -> bool:
         """True where nothing but the tensors' own elements was written. Overwrites these."""
