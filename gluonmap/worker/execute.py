@@ -318,7 +318,7 @@ class Unsafe(check.Wrong):
             text += "; a kernel that adds to its output finds there what inputs() gave only if reference() reads it too"
         text += f"; {more} more instruction{'s' if more > 1 else ''}" if more else ""
         text += f"; {others} other kind{'s' if others > 1 else ''} of findings" if others else ""
-        super().__init__(first.kind, f"{text} (at {first.sizes})")
+        super().__init__(first.kind, text + (f" (at {first.sizes})" if first.sizes else ""))
         self.status = exitcode.UNSAFE
 
 
