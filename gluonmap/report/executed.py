@@ -126,7 +126,8 @@ def _checked(check: Check | None) -> Iterator[tuple[str, str]]:
         yield (
             f"{error.output} against {'itself' if check.against == 'baseline' else 'the reference'}",
             f"{'as far as it came: ' if check.findings else ''}relative error {error.relative:.2g} "
-            f"(may be {error.tolerance:g}), largest of an element {error.elementwise:.2g} (may be {error.bound:g}){bad}",
+            f"(may be {error.tolerance:g}), "
+            f"largest of an element {error.elementwise:.2g} (may be {error.bound:g}){bad}",
         )
     sizes = [f"{name}: {size or 'no sizes'}" for name, size in zip(check.shapes, check.sizes, strict=False)]
     none = "" if "ragged" in check.shapes else "; the probe file declares no ragged ones"
