@@ -278,6 +278,8 @@ def test_every_command_line_that_can_be_run_here_does_what_it_should(
     """It ends with an exit code that says so, and the output is the one that is shown."""
     if line.words[1] in ("explain", "predict", "repeat") and not triton_is_the_maps():
         pytest.skip("the committed maps are of another Triton")
+    if line.words[1] == "run" and importlib.util.find_spec("torch") is None:
+        pytest.skip("the inputs of probe files are made with torch, which is not installed")
     finished = runs[line.words].result()
     asks_for_more = "Give a baseline" in line.shown
     assert (finished.code == 2) == asks_for_more, finished

@@ -150,9 +150,6 @@ class Checker:
     def _reference(self, case: Case, before: Mapping[str, Any]) -> dict[str, Any]:
         with self.tensors.exactly():
             told = self._told(case, case.inputs, before)
-            for name in told:
-                if not self.tensors.is_tensor(case.inputs.get(name)):
-                    raise Mismatch(f"reference() names {name!r}, which is no tensor of inputs()")
             if self._kept is None:
                 self._kept = self._reads_outputs(case, told, before)
         return told
@@ -163,6 +160,8 @@ class Checker:
         if not isinstance(told, Mapping) or not told:
             raise Mismatch("reference() must return a dict: output → tensor")
         for name, value in told.items():
+            if not self.tensors.is_tensor(case.inputs.get(name)):
+                raise Mismatch(f"reference() names {name!r}, which is no tensor of inputs()")
             if not self.tensors.is_tensor(value):
                 raise Mismatch(f"the reference of {name} is no tensor but {type(value).__name__}")
         # It may hand back an input, which a launch may write.
