@@ -167,7 +167,7 @@ class Description:
                 shapes["default"] = {n: self._size(v, names) for n, v in declared.items()}
             elif name in ("default", RAGGED) or further.watch.thorough:
                 shape = {**self.shape, **declared}
-                how = {"affordable": 1 << 24} if further.watch.thorough else {}
+                how = {"affordable": 8 * smaller.AFFORDABLE} if further.watch.thorough else {}
                 shapes.setdefault(name, smaller.small(calls, shape, groups=groups, whole=name != RAGGED, **how))
         told = [{name: call(shape) for name, shape in shapes.items()} for call in calls]
         return told[0], told[1] if len(told) > 1 else {}

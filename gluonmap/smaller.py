@@ -21,7 +21,7 @@ CallAt = Callable[[Shape], Call]
 """The call at some sizes. Raises UsageError where host code cannot compute it."""
 ROUNDS = 4
 """Of a loop over a size, at least."""
-AFFORDABLE = 1 << 21
+AFFORDABLE = 1 << 18
 """Product of the sizes up to which each work-group of a persistent kernel keeps two tiles."""
 LEAST = 256
 """Elements of a size that no tile is known for."""

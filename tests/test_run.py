@@ -287,7 +287,7 @@ def test_sizes_are_small_and_of_the_same_program(
 
 
 def persistent(most: int) -> smaller.CallAt:
-    """Rows of 1,024, each work-group every `most`-th tile of 4 of them."""
+    """Rows of 256, each work-group every `most`-th tile of 4 of them."""
 
     def call(shape: dict[str, Value]) -> Call:
         tiles = -(-int(str(shape["M"])) // 4)
@@ -301,13 +301,13 @@ def persistent(most: int) -> smaller.CallAt:
     [
         (64, {}, {"M": 512, "N": 256}),  # two tiles for each of 64
         (1024, {}, {"M": 16, "N": 256}),  # 8,192 rows are too many to execute
-        (1024, {"affordable": 1 << 24}, {"M": 8192, "N": 256}),
+        (1024, {"affordable": 1 << 21}, {"M": 8192, "N": 256}),
     ],
 )
 def test_a_persistent_kernel_keeps_two_tiles_for_each_work_group(
     most: int, how: dict[str, int], expected: dict[str, Value]
 ) -> None:
-    shape: dict[str, Value] = {"M": 65536, "N": 1024}
+    shape: dict[str, Value] = {"M": 65536, "N": 256}
     found = smaller.small([persistent(most)], shape, **how)
     assert found == expected
     assert smaller.capped(persistent(most), shape, found) == (0 if found["M"] != 16 else 1024)

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from gluonmap import cdna, exitcode
+from gluonmap.cdna.launch import STEPS
 from gluonmap.cdna.text import Line
 from gluonmap.model import Candidate, Figures, Finding, Value
 from gluonmap.targets import Target
@@ -34,6 +35,8 @@ from gluonmap.worker.trace import Trace
 
 OTHER_PROGRAM = " (another program than at the launch's own sizes)"
 """Ends sizes, of the user's choice, at which the compiler is told something else."""
+THOROUGH_STEPS = 10 * STEPS
+"""Instructions that a launch of a thorough run may execute."""
 _ATOMIC = re.compile(r"^\s*\w+_atomic_", re.MULTILINE)
 """An instruction of global memory; names and paths in the text mean nothing."""
 
@@ -229,7 +232,8 @@ class Execute(Launch):
             arguments = {n: memory_of(v, unwritten=n in outputs) for n, v in {**call.args, **given}.items()}
             if clash := overlapping(given):
                 raise cdna.NotExecuted(f"arguments that share memory in part: {clash[0]} and {clash[1]}")
-            return cdna.run(self._prepared[key][1], call.grid or (1,), arguments, **how)
+            steps = THOROUGH_STEPS if self.watch.thorough else STEPS
+            return cdna.run(self._prepared[key][1], call.grid or (1,), arguments, steps=steps, **how)
         except cdna.NotExecuted as unknown:
             raise Stop(exitcode.NOT_EXECUTED, "NotExecuted", str(unknown)) from unknown
         except cdna.StepLimit as endless:

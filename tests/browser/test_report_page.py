@@ -256,7 +256,7 @@ def test_all_regressions_open_as_one_table(visit: Any) -> None:
     assert not rows.first.is_visible()
     page.locator("details.all summary").click()
     assert rows.first.is_visible()
-    assert rows.count() == 96
+    assert rows.count() == 112
 
 
 def test_a_box_of_the_graph_says_its_relation_on_focus_and_on_hover_and_leads_to_it(visit: Any) -> None:
