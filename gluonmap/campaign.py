@@ -774,6 +774,11 @@ class Campaign:
                 text = f"{_shown(stored.path)} replaces a map of another {what} ({before} before, {after} now)"
                 self.listen(Event("note", f"{text}; --out DIR keeps both"))
                 return
+        if old.on_device and not new.on_device:
+            stage = old.on_device.stage.value.lower()
+            text = f"{_shown(stored.path)} knew what executions told (--stage {stage}), and now compiles only"
+            self.listen(Event("note", f"{text}; --out DIR keeps both"))
+            return
         if old.joint is not None and new.joint is None:
             text = f"{_shown(stored.path)} knew all knobs together, and now knows single values only"
             self.listen(Event("note", f"{text}; without --depth singles it is as it was, and little is asked again"))

@@ -288,6 +288,7 @@ def no_inputs(text: str) -> Stop:
 
 
 def said(error: BaseException) -> str:
+    """Class and first line of an exception."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
