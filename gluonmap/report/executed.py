@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gluonmap.campaign import Ran
-from gluonmap.model import Check, Config, Figures, Finding, Outcome, Resources, Value, Verdict
-from gluonmap.report import terminal, words
+from gluonmap.model import Check, Config, Figures, Outcome, Resources, Value, Verdict
+from gluonmap.report import measured, terminal, words
 
 _COLOURS = {Outcome.PASS: "bold green", Outcome.NOT_EXECUTED: "bold magenta", Outcome.SKIPPED: "bold magenta"}
 _SAID = {
@@ -91,8 +91,8 @@ def _print(told: Executed, console: Console, first: bool) -> None:
     console.print(Padding(_facts(told), (0, 0, 0, 1)))
     if told.check and told.check.findings:
         console.print(Text("\nFindings", "bold"))
-        for item in told.check.findings:
-            _say(f"- {_finding(item)}", console)
+        for item in measured.found_of("", told.check):
+            _say(f"- {measured.found_text(item)}", console)
 
 
 def _said(told: Executed, outcome: Outcome) -> str:
@@ -155,16 +155,6 @@ def _counted(figures: Figures | None) -> Iterator[tuple[str, str]]:
     yield "waits, barriers", f"{figures.waits:,}, {figures.barriers:,}"
     if figures.scratch_bytes:
         yield "scratch", f"{figures.scratch_bytes:,} bytes spilled and filled"
-
-
-def _finding(item: Finding) -> str:
-    """One finding in a sentence: where, what, and the first instruction that showed it."""
-    where = f"{item.place}: " if item.place else ""
-    lane = f", lane {item.lane}" if item.lane >= 0 else ""
-    more = f"; {item.instructions} instructions of this line" if item.instructions > 1 else ""
-    detail = f" {item.detail}" if item.detail else ""
-    more += f" (at {item.sizes})" if item.sizes else ""
-    return words.visible(f"{where}{item.kind}: {item.instruction} (wave {item.wave}{lane}){detail}{more}")
 
 
 def _say(text: str, console: Console) -> None:
