@@ -26,14 +26,18 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from gluonmap import cli, codec, describe, journal, targets
-from gluonmap.campaign import Campaign
-from gluonmap.describe import Description
-from gluonmap.errors import GluonmapError
-from gluonmap.isolate import Isolation
-from gluonmap.journal import Journal
-from gluonmap.model import Answer, Candidate, Config, Fault, Proof, Verdict
-from gluonmap.oracle import Oracle
+from gluonmap.cli import main
+from gluonmap.model import codec, targets
+from gluonmap.model.candidate import Candidate, Config, Proof
+from gluonmap.model.errors import GluonmapError
+from gluonmap.model.verdict import Answer, Fault, Verdict
+from gluonmap.probe.campaign import Campaign
+from gluonmap.runner import journal
+from gluonmap.runner.journal import Journal
+from gluonmap.runner.oracle import Oracle
+from gluonmap.runner.processes import Isolation
+from gluonmap.spec import description as describe
+from gluonmap.spec.description import Description
 
 TEXT = 200
 OWN = ("out", "as_json", "python")
@@ -105,7 +109,7 @@ def shown(answer: Answer) -> str:
 
 
 def row(config: Config, candidate: Candidate, verdict: Verdict) -> dict[str, Any]:
-    """One line of the table: `gluonmap.table` says what it holds."""
+    """One line of the table: `gluonmap.probe.recorded_table` says what it holds."""
     found: dict[str, Any] = {"config": config, "outcome": verdict.outcome.value}
     if reason := verdict.reason:
         found["stage"] = reason.phase
@@ -140,7 +144,7 @@ def note_in_index(path: Path, found: Enumerated, entry: dict[str, Any]) -> None:
 
 
 def run(kernel_file: Path, **options: Any) -> None:
-    settings = cli._settings(kernel_file, options | {"out": options["journal_root"]})
+    settings = main._settings(kernel_file, options | {"out": options["journal_root"]})
     if len(options["target"]) != 1:
         raise click.UsageError("name one target with --target.")
     target = targets.find(options["target"][0])
@@ -180,7 +184,7 @@ def command() -> click.Command:
         click.Option(["--origin"], default="", help="Where the kernel comes from: owner/repository path."),
         click.Option(["--commit"], default="", help="Its commit."),
     ]
-    params = [p for p in cli.probe.params if p.name not in OWN] + own
+    params = [p for p in main.probe.params if p.name not in OWN] + own
     return click.Command("enumerate", params=params, callback=run, help=__doc__)
 
 

@@ -25,8 +25,9 @@ import oracles  # noqa: E402
 from gluonmap.acquire import Answer, Learned, Oracle, Progress, learn  # noqa: E402
 from gluonmap.acquire.answers import ReasonKey, reason_key  # noqa: E402
 from gluonmap.acquire.space import Mask, Rows  # noqa: E402
-from gluonmap.model import Config, Outcome, Value  # noqa: E402
-from gluonmap.table import Score, Table, Watcher, read_table  # noqa: E402
+from gluonmap.model.candidate import Config, Value  # noqa: E402
+from gluonmap.model.verdict import Outcome  # noqa: E402
+from gluonmap.probe.recorded_table import Score, Table, Watcher, read_table  # noqa: E402
 
 WITHIN = 250
 TABLES = Path(__file__).parent / "tables"

@@ -23,10 +23,13 @@ from pathlib import Path
 
 import msgspec
 
-from gluonmap import describe, installation, probefile, targets
-from gluonmap.describe import Wishes
-from gluonmap.isolate import Isolation
-from gluonmap.model import Candidate, Proof
+from gluonmap.model import targets
+from gluonmap.model.candidate import Candidate, Proof
+from gluonmap.runner import environment as installation
+from gluonmap.runner.processes import Isolation
+from gluonmap.spec import description as describe
+from gluonmap.spec import probe_file
+from gluonmap.spec.description import Wishes
 from gluonmap.worker.protocol import Job, KernelFile, Limits
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -104,7 +107,7 @@ def median(values: list[float]) -> float:
 
 def measure(repeats: int) -> list[tuple[str, str]]:
     """Rows of the table: what, figure."""
-    probe = probefile.read_probe(PROBE, TARGET.name)
+    probe = probe_file.read_probe(PROBE, TARGET.name)
     with Isolation(jobs=1) as isolation:
         ending = isolation.ask(Job("inspect", TARGET.name, KernelFile(str(KERNEL), "gemm_mxfp4")), LIMITS)
         assert ending.evidence and ending.evidence.inspection

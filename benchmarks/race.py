@@ -33,13 +33,14 @@ from typing import Any
 
 import msgspec
 
-from gluonmap import codec, noise
-from gluonmap import race as races
-from gluonmap.again import description_of
-from gluonmap.joint import Verified
-from gluonmap.model import Config, Resources
-from gluonmap.programs import reduced_space_of
-from gluonmap.space import SpaceMap
+from gluonmap.model import codec, noise
+from gluonmap.model.candidate import Config
+from gluonmap.model.joint_map import Verified
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.verdict import Resources
+from gluonmap.probe.rebuild import description_of
+from gluonmap.query.reduced_space import reduced_space_of
+from gluonmap.race import run as races
 from gluonmap.worker.track import Heat
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -348,7 +349,7 @@ def _compile(line: races.Line, setting: Setting) -> None:
 
 def child_compile(path: str) -> None:
     """Compile what a track names, before any device is touched."""
-    from gluonmap import targets
+    from gluonmap.model import targets
     from gluonmap.worker import load, preload
     from gluonmap.worker.race import Race
     from gluonmap.worker.track import Track

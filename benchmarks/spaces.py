@@ -25,10 +25,10 @@ from tabulate import tabulate
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from gluonmap.joint import Inertness, ValueClasses
-from gluonmap.programs import ReducedSpace, reduced_space
-from gluonmap.relation import words
-from gluonmap.terms import Bound, Member, Op, Relation, Written
+from gluonmap.constraints.semantics import words
+from gluonmap.model.joint_map import Inertness, ValueClasses
+from gluonmap.model.relations import Bound, Member, Op, Relation, Written
+from gluonmap.query.reduced_space import ReducedSpace, reduced_space
 
 TILE = (16, 32, 64, 128, 256)
 COMMON = {

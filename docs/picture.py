@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import CONSOLE_SVG_FORMAT, Console
 from rich.text import Text
 
-from gluonmap import codec
+from gluonmap.model import codec
 from gluonmap.report import terminal
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -3,7 +3,7 @@
     python docs/reference.py
 
 The pages are committed, so that they can be read beside the code and a change of them is seen in a review.
-tests/test_docs.py fails where one is not what this script writes.
+tests/docs/test_docs.py fails where one is not what this script writes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from typing import Any, get_args
 import click
 import msgspec
 
-from gluonmap import codec, differing, errors, exitcode, raced, space, terms
-from gluonmap.cli import cli
+from gluonmap.cli.main import cli
+from gluonmap.diff import comparison
+from gluonmap.model import codec, errors, exitcode, race_record, relations, space_map
 
 FOLDER = Path(__file__).resolve().parent / "reference"
 WRITTEN = "<!-- Written by docs/reference.py: change the code, then run it. -->"
@@ -33,19 +34,19 @@ FIELDS_OF_DIFF = {
 DOCUMENTS: tuple[tuple[str, type[msgspec.Struct], str, str, dict[str, Any]], ...] = (
     (
         "map",
-        space.SpaceMap,
-        space.MAP_SCHEMA,
+        space_map.SpaceMap,
+        space_map.MAP_SCHEMA,
         "`reports/….json`, `gluonmap probe --json`, `gluonmap report --json`",
         {},
     ),
-    ("race", raced.RaceRecord, raced.RACE_SCHEMA, "`….race.json`, `gluonmap race --json`", {}),
-    ("split", raced.Split, raced.SPLIT_SCHEMA, "`….split.json`, `gluonmap race --regimes … --json`", {}),
-    ("diff", differing.Difference, differing.DIFF_SCHEMA, "`gluonmap diff --json`", FIELDS_OF_DIFF),
+    ("race", race_record.RaceRecord, race_record.RACE_SCHEMA, "`….race.json`, `gluonmap race --json`", {}),
+    ("split", race_record.Split, race_record.SPLIT_SCHEMA, "`….split.json`, `gluonmap race --regimes … --json`", {}),
+    ("diff", comparison.Difference, comparison.DIFF_SCHEMA, "`gluonmap diff --json`", FIELDS_OF_DIFF),
 )
 """File, type, value of `schema`, where it is written, and what stands beside the type's own fields."""
 UNIONS = {
-    "relation": frozenset(kind.__name__ for kind in get_args(terms.Relation)),
-    "term": frozenset(kind.__name__ for kind in get_args(terms.Term)),
+    "relation": frozenset(kind.__name__ for kind in get_args(relations.Relation)),
+    "term": frozenset(kind.__name__ for kind in get_args(relations.Term)),
 }
 MARK = re.compile(r"[*<\[\]\\]|(?<!\w)_+|_+(?!\w)")
 VALUE = {"text", "number", "whole number", "true or false", "null"}
@@ -179,7 +180,7 @@ def codes_page() -> str:
                 ),
                 "What a command says of its own:",
                 table(("command", "exit codes"), said),
-                "Errors in Python (`gluonmap.errors`), and the code that they end a command with:",
+                "Errors in Python (`gluonmap.model.errors`), and the code that they end a command with:",
                 table(("error", "code", "means"), kinds),
                 "## Of a candidate",
                 "The process of one candidate ends with one of these, and so does `gluonmap repeat`. "

@@ -1,6 +1,6 @@
 """gluonmap maps the real tunable space of a Gluon or Triton kernel, without a GPU.
 
-In a program: `load` reads a map, and `autotune`, `early_config_prune` and `SpaceMap.configs` hand it to Triton.
+In a program: `load` reads a map, and `autotune`, `early_config_prune` and `LoadedMap.configs` hand it to Triton.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import os
 
-    from gluonmap.handoff import autotune, early_config_prune
-    from gluonmap.space import SpaceMap
+    from gluonmap.handoff import LoadedMap, autotune, early_config_prune
+    from gluonmap.model.space_map import SpaceMap
 
 __version__ = "0.1.0"
 __all__ = ["SpaceMap", "__version__", "autotune", "early_config_prune", "load"]
 
 
-def load(path: str | os.PathLike[str]) -> SpaceMap:
+def load(path: str | os.PathLike[str]) -> LoadedMap:
     """Return the map that `gluonmap probe` wrote.
 
     Raises:
@@ -25,15 +25,16 @@ def load(path: str | os.PathLike[str]) -> SpaceMap:
     """
     from pathlib import Path
 
-    from gluonmap import codec
+    from gluonmap.handoff import LoadedMap
+    from gluonmap.model import codec
 
-    return codec.read_map(Path(path))
+    return codec.read_map_as(Path(path), LoadedMap)
 
 
 def __getattr__(name: str) -> Any:
     """What a program needs of the modules, imported when it is named: `import gluonmap` itself costs nothing."""
     if name == "SpaceMap":
-        from gluonmap.space import SpaceMap
+        from gluonmap.model.space_map import SpaceMap
 
         return SpaceMap
     if name in ("autotune", "early_config_prune"):

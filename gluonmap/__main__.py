@@ -1,3 +1,3 @@
-from gluonmap.cli import main
+from gluonmap.cli.main import main
 
 main()

@@ -16,11 +16,12 @@ from gluonmap.acquire.result import Learned
 from gluonmap.acquire.session import Question, Session
 from gluonmap.acquire.space import Space, space_of
 from gluonmap.acquire.universe import Universe
-from gluonmap.errors import UsageError
-from gluonmap.model import Config, LiteralRule, Value
-from gluonmap.reduce import MOST_CELLS
-from gluonmap.relation import holds, scope_of, words
-from gluonmap.terms import Relation, Written
+from gluonmap.constraints.counting import MOST_CELLS
+from gluonmap.constraints.semantics import holds, scope_of, words
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.errors import UsageError
+from gluonmap.model.inspection import LiteralRule
+from gluonmap.model.relations import Relation, Written
 
 __all__ = ["Answer", "Learned", "Oracle", "Progress", "Question", "Session", "learn", "start"]
 

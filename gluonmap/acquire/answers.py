@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from gluonmap.model import Config, Outcome
+from gluonmap.model.candidate import Config
+from gluonmap.model.verdict import Outcome
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):

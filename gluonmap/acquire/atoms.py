@@ -10,8 +10,8 @@ import numpy as np
 
 from gluonmap.acquire.forms import Forms, compare, order_relation
 from gluonmap.acquire.space import Mask, Rows, Space
-from gluonmap.relation import words
-from gluonmap.terms import AnyOf, Nogood, Op, Relation
+from gluonmap.constraints.semantics import words
+from gluonmap.model.relations import AnyOf, Nogood, Op, Relation
 
 NEGATED = {Op.AT_MOST: Op.AT_LEAST, Op.AT_LEAST: Op.AT_MOST, Op.EQUAL: Op.UNEQUAL, Op.UNEQUAL: Op.EQUAL}
 

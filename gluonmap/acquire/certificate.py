@@ -11,8 +11,8 @@ from gluonmap.acquire.atoms import Atom, any_fails
 from gluonmap.acquire.evidence import UNKNOWN, Evidence
 from gluonmap.acquire.space import Rows
 from gluonmap.acquire.universe import Universe, elimination
-from gluonmap.joint import Certificate, StratumCertificate
-from gluonmap.reduce import Elimination, TooEntangled
+from gluonmap.constraints.counting import Elimination, TooEntangled
+from gluonmap.model.joint_map import Certificate, StratumCertificate
 
 VALID, FAILING, SHELL = "predicted to pass", "predicted to fail", "predicted to fail for one reason only"
 STRATA = (VALID, FAILING, SHELL)

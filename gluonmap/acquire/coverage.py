@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gluonmap.acquire.space import Mask, Rows, Space
-from gluonmap.joint import CoverageCount
+from gluonmap.model.joint_map import CoverageCount
 
 MOST_CELLS = 30_000_000
 

@@ -17,11 +17,12 @@ from gluonmap.acquire.learner import Learner
 from gluonmap.acquire.result import Asked, Learned
 from gluonmap.acquire.space import Rows
 from gluonmap.acquire.universe import elimination
-from gluonmap.joint import Constraint, Standing, Unstable
-from gluonmap.model import Config, LiteralRule, Value
-from gluonmap.reduce import TooEntangled
-from gluonmap.relation import as_power_of_two, folded, holds, scope_of, term_words, with_values, words
-from gluonmap.terms import Relation, Written
+from gluonmap.constraints.counting import TooEntangled
+from gluonmap.constraints.semantics import as_power_of_two, folded, holds, scope_of, term_words, with_values, words
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.inspection import LiteralRule
+from gluonmap.model.joint_map import Constraint, Standing, Unstable
+from gluonmap.model.relations import Relation, Written
 
 REFERENCE_ROWS = 6_000
 """Configurations on which relations are compared where not all can be."""

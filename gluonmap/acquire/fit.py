@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gluonmap.acquire.atoms import Atom, Cell, Part, Threshold
 from gluonmap.acquire.evidence import Evidence, Indices
 from gluonmap.acquire.space import Mask, Numbers
-from gluonmap.terms import Op
+from gluonmap.model.relations import Op
 
 EPSILON = 1e-4
 ATOM_BITS = 2.0

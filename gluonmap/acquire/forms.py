@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gluonmap.acquire.space import Axis, Mask, Numbers, Rows, Space
-from gluonmap.model import Value
-from gluonmap.relation import Unit, arithmetic_bits
-from gluonmap.terms import (
+from gluonmap.constraints.semantics import Unit, arithmetic_bits
+from gluonmap.model.candidate import Value
+from gluonmap.model.relations import (
     Bound,
     Compare,
     Knob,

@@ -20,8 +20,8 @@ from gluonmap.acquire.plan import Row
 from gluonmap.acquire.region import Model
 from gluonmap.acquire.space import Mask, Rows
 from gluonmap.acquire.universe import Universe
-from gluonmap.joint import UNCOMPARED, Inertness, ValueClasses
-from gluonmap.relation import words
+from gluonmap.constraints.semantics import words
+from gluonmap.model.joint_map import UNCOMPARED, Inertness, ValueClasses
 
 LEAST_SUPPORT = 3
 """Neighbours on each side, below which a condition may be chance."""

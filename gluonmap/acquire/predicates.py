@@ -11,7 +11,7 @@ import numpy as np
 from gluonmap.acquire.atoms import Literal, Part, Threshold
 from gluonmap.acquire.forms import Form, Forms, compare
 from gluonmap.acquire.space import Mask, Rows, Space
-from gluonmap.terms import Op
+from gluonmap.model.relations import Op
 
 MOST_PREDICATES = 2_200
 """Pairs of predicates are searched: 2,200 of them are 2.4 million pairs."""

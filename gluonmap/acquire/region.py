@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gluonmap import budget
 from gluonmap.acquire.atoms import Atom, Stated, any_fails
 from gluonmap.acquire.doubt import Alternative, Pool, alternatives, merged, slot_probability
 from gluonmap.acquire.evidence import PASSED, Evidence
 from gluonmap.acquire.fit import Past, Problem, cover
 from gluonmap.acquire.space import Mask, Numbers, Rows, Space
-from gluonmap.reduce import TooEntangled, relation_factor
-from gluonmap.relation import value_of
-from gluonmap.terms import Relation
+from gluonmap.constraints import shared_memory
+from gluonmap.constraints.counting import TooEntangled, relation_factor
+from gluonmap.constraints.semantics import value_of
+from gluonmap.model.relations import Relation
 
 READ_BITS = 3.0
 SHARED_BITS = 7.0
@@ -39,7 +39,7 @@ class Model:
         self.by_reason: dict[int, list[Atom]] = {}
         self.version = 0
         """Grows whenever a prediction may have changed."""
-        self.formula: budget.Formula | None = None
+        self.formula: shared_memory.Formula | None = None
         self.limit: int | None = None
         self._tried_bytes = 0
         self._past: dict[int, Past] = {}
@@ -129,17 +129,17 @@ class Model:
         before = (self.formula, self.limit)
         if self.formula is not None and not self._meets(self.formula, rows, needed):
             self.formula, self._tried_bytes = None, 0
-        growth = 1.5 if self._tried_bytes < budget.ENOUGH_DATA else 2.5
-        if self.formula is None and len(rows) >= max(budget.FEWEST_DATA, growth * self._tried_bytes):
+        growth = 1.5 if self._tried_bytes < shared_memory.ENOUGH_DATA else 2.5
+        if self.formula is None and len(rows) >= max(shared_memory.FEWEST_DATA, growth * self._tried_bytes):
             self._tried_bytes = len(rows)
             space = self.evidence.space
             domains = dict(zip(space.names, space.domains, strict=True))
-            self.formula = budget.fit_bytes(domains, space.columns(rows), needed)
+            self.formula = shared_memory.fit_bytes(domains, space.columns(rows), needed)
         self.limit = self._limit()
         if (self.formula, self.limit) != before:
             self._fit(self.evidence.budget)
 
-    def _meets(self, formula: budget.Formula, rows: Rows, needed: Numbers) -> bool:
+    def _meets(self, formula: shared_memory.Formula, rows: Rows, needed: Numbers) -> bool:
         found = value_of(formula.term, self.evidence.space.columns(rows))
         return bool(np.all(np.abs(np.asarray(found, float) - needed) < 0.5))
 
@@ -147,12 +147,12 @@ class Model:
         answers = self.evidence.answers
         failing = [a for a, n in zip(answers, self.evidence.labels, strict=True) if n == self.evidence.budget]
         passed = [a.shared_bytes for a in answers if a.passed and a.shared_bytes is not None]
-        return budget.likely_limit(passed, [a.shared_bytes for a in failing if a.shared_bytes is not None])
+        return shared_memory.likely_limit(passed, [a.shared_bytes for a in failing if a.shared_bytes is not None])
 
     def _budget_atoms(self) -> list[Atom]:
         if self.formula is None or self.limit is None:
             return []
-        stated = stated_atom(self.evidence.space, budget.budget_relation(self.formula, self.limit), 2.0)
+        stated = stated_atom(self.evidence.space, shared_memory.budget_relation(self.formula, self.limit), 2.0)
         return [] if stated is None else [stated]
 
     # ---- doubt -----------------------------------------------------------------------------------------------------

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from gluonmap.acquire.answers import Answer
-from gluonmap.joint import Certificate, Constraint, CoverageCount, Inertness, Unstable, ValueClasses
-from gluonmap.model import Config, Value
-from gluonmap.relation import holds
+from gluonmap.constraints.semantics import holds
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.joint_map import Certificate, Constraint, CoverageCount, Inertness, Unstable, ValueClasses
 
 
 class Asked(msgspec.Struct, frozen=True):

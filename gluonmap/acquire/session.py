@@ -10,8 +10,9 @@ from gluonmap.acquire.explain import finish
 from gluonmap.acquire.learner import AGAIN, Learner
 from gluonmap.acquire.plan import Proposal, Row
 from gluonmap.acquire.result import Learned
-from gluonmap.model import Config, LiteralRule, Value
-from gluonmap.terms import Relation
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.inspection import LiteralRule
+from gluonmap.model.relations import Relation
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from gluonmap.model import Config, Value
-from gluonmap.relation import Unit, unit_of, view_of
-from gluonmap.terms import Knob, View
+from gluonmap.constraints.semantics import Unit, unit_of, view_of
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.relations import Knob, View
 
 Rows = npt.NDArray[np.int16]
 """Configurations, one a row: the index of each knob's value in its domain."""

@@ -9,7 +9,7 @@ import numpy as np
 from gluonmap.acquire.coverage import Cells
 from gluonmap.acquire.evidence import PASSED
 from gluonmap.acquire.learner import Learner
-from gluonmap.joint import CoverageCount
+from gluonmap.model.joint_map import CoverageCount
 
 _ORDER = {1: "value", 2: "value pair", 3: "value triple"}
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gluonmap.acquire.atoms import Atom, any_fails
 from gluonmap.acquire.space import Mask, Rows, Space
-from gluonmap.reduce import Elimination, Factor, TooEntangled
+from gluonmap.constraints.counting import Elimination, Factor, TooEntangled
 
 MOST_LISTED = 60_000
 MOST_POOLED = 3_000

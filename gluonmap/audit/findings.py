@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from gluonmap.model import Config, Resources
+from gluonmap.model.candidate import Config
+from gluonmap.model.verdict import Resources
 
 
 class Severity(StrEnum):

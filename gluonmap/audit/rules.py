@@ -11,17 +11,18 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gluonmap import expression
+from gluonmap.audit.entry_findings import listed, shown
 from gluonmap.audit.findings import Example, Finding, Kind, Place, RuleChecked, Severity, Tally, found
-from gluonmap.audit.judged import listed, shown
-from gluonmap.errors import UnknownKnob, UsageError
-from gluonmap.judge import Basis, Feasibility, Judge, domains_of, key_of, moves_of
-from gluonmap.model import Config, Outcome, Value
-from gluonmap.programs import ReducedSpace, reduced_space
-from gluonmap.reduce import TooEntangled
-from gluonmap.relation import holds
-from gluonmap.space import SpaceMap
-from gluonmap.terms import Relation, Written
+from gluonmap.constraints import expressions
+from gluonmap.constraints.counting import TooEntangled
+from gluonmap.constraints.semantics import holds
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.errors import UnknownKnob, UsageError
+from gluonmap.model.relations import Relation, Written
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.verdict import Outcome
+from gluonmap.query.feasibility import Basis, Feasibility, Judge, domains_of, key_of, moves_of
+from gluonmap.query.reduced_space import ReducedSpace, reduced_space
 
 MOST_SHOWN = 3
 """Counterexamples of one kind that are shown, each compiled."""
@@ -160,8 +161,8 @@ def plain(text: str, space: SpaceMap) -> str:
     """
     numbers = {n: v for n, v in space.recipe.args.items() if not isinstance(v, str)}
     values = {n: v for n, v in {**numbers, **space.shape, **space.recipe.fixed}.items() if n not in space.baseline}
-    written = expression.substituted(text, values, space.recipe.derive)
-    for name in sorted(expression.names_in(written) - space.baseline.keys()):
+    written = expressions.substituted(text, values, space.recipe.derive)
+    for name in sorted(expressions.names_in(written) - space.baseline.keys()):
         raise UnknownKnob(f"the restriction {text!r} cannot be judged: the map", name, space.baseline)
     return written
 
@@ -169,7 +170,7 @@ def plain(text: str, space: SpaceMap) -> str:
 def is_spoken(text: str, space: SpaceMap) -> bool:
     """Whether a restriction is an expression of this tool's language, so that nothing has to be run."""
     try:
-        expression.evaluate(text, space.baseline)
+        expressions.evaluate(text, space.baseline)
     except UsageError:
         return False
     return True

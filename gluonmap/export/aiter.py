@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from gluonmap import targets
-from gluonmap.errors import UsageError
 from gluonmap.export.heading import baseline_launch, one_line, refuse_spelled
-from gluonmap.model import Config, Value
-from gluonmap.space import SpaceMap
+from gluonmap.model import targets
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.errors import UsageError
+from gluonmap.model.space_map import SpaceMap
 
 BUCKET = re.compile(r"M_(LEQ|GEQ)_[1-9]\d*|any")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from gluonmap.errors import UsageError
 from gluonmap.export.heading import check_names, literal, one_line, refuse_spelled
 from gluonmap.handoff.launches import launch_of
-from gluonmap.model import Config, Value
-from gluonmap.raced import Split
-from gluonmap.space import SpaceMap
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.errors import UsageError
+from gluonmap.model.race_record import Split
+from gluonmap.model.space_map import SpaceMap
 
 _CODE = '''
 

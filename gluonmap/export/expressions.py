@@ -11,10 +11,10 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from gluonmap.constraints.semantics import holds, scope_of, view_of
 from gluonmap.export.heading import literal
-from gluonmap.model import Value
-from gluonmap.relation import holds, scope_of, view_of
-from gluonmap.terms import (
+from gluonmap.model.candidate import Value
+from gluonmap.model.relations import (
     AllOf,
     AnyOf,
     Bound,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gluonmap.errors import UsageError
 from gluonmap.handoff.launches import probe_command
 from gluonmap.handoff.spelled import PREFIX
-from gluonmap.joint import Constraint
-from gluonmap.model import COMPILED, Value
-from gluonmap.space import SpaceMap
+from gluonmap.model.candidate import Value
+from gluonmap.model.errors import UsageError
+from gluonmap.model.joint_map import Constraint
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.verdict import COMPILED
 
 UNTIMED = "Every configuration was compiled and passed. None was timed: nothing here is tuned."
 PREDICTED = (

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gluonmap.constraints.semantics import scope_of
 from gluonmap.export.expressions import Domains, expression_of
 from gluonmap.export.heading import PREDICTED, check_names, evidence, heading, is_spelled, literal
-from gluonmap.joint import Standing
-from gluonmap.judge import domains_of, of_executions
-from gluonmap.model import COMPILED, Value
-from gluonmap.relation import scope_of
-from gluonmap.space import SpaceMap
+from gluonmap.model.candidate import Value
+from gluonmap.model.joint_map import Standing
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.verdict import COMPILED
+from gluonmap.query.feasibility import domains_of, of_executions
 
 
 class Restriction(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gluonmap.dtypes import DTYPES, POINTER
+from gluonmap.constraints.semantics import scope_of
 from gluonmap.export import pruner
 from gluonmap.export.expressions import expression_of
 from gluonmap.export.heading import (
@@ -21,13 +21,14 @@ from gluonmap.export.heading import (
     refuse_spelled,
 )
 from gluonmap.handoff.launches import launches, options_of
-from gluonmap.joint import Constraint
-from gluonmap.judge import Feasibility, Judge, Judgement, domains_of, moves_of
-from gluonmap.model import Config, KnobKind, Value
-from gluonmap.programs import reduced_space_of
-from gluonmap.relation import scope_of
-from gluonmap.space import SpaceMap
-from gluonmap.targets import LAUNCH_OPTIONS
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.dtypes import DTYPES, POINTER
+from gluonmap.model.joint_map import Constraint
+from gluonmap.model.knobs import KnobKind
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.targets import LAUNCH_OPTIONS
+from gluonmap.query.feasibility import Feasibility, Judge, Judgement, domains_of, moves_of
+from gluonmap.query.reduced_space import reduced_space_of
 
 _LINE = "# ---- what follows"
 _USE = 'Give it to the tuner: triton.autotune(…, prune_configs_by={"early_config_prune": early_config_prune}).'

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from gluonmap import targets
-from gluonmap.errors import UsageError
 from gluonmap.export.heading import UNTIMED, check_names, heading, is_spelled, launch_defaults, literal, one_line
 from gluonmap.handoff.descriptors import Block, blocks_of
 from gluonmap.handoff.launches import launches
 from gluonmap.handoff.spelled import PREFIX
-from gluonmap.model import Config, Value
-from gluonmap.space import SpaceMap
-from gluonmap.targets import LAUNCH_OPTIONS
+from gluonmap.model import targets
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.errors import UsageError
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.targets import LAUNCH_OPTIONS
 from gluonmap.worker.arguments import element_name
 
 _KNOWN = ("triton", "tl", "gl", "float")
@@ -21,7 +21,7 @@ _PARTS = (ast.Name, ast.Attribute, ast.List, ast.Tuple, ast.Call, ast.Constant, 
 
 
 def render(space: SpaceMap, limit: int | None = None) -> str:
-    """Return a module whose `CONFIGS` equals `SpaceMap.configs(limit)`.
+    """Return a module whose `CONFIGS` equals `LoadedMap.configs(limit)`.
 
     Raises:
         UsageError: nothing to hand over; no Triton here; a value that names what only the kernel's module has.
@@ -51,7 +51,7 @@ def _setter(space: SpaceMap, blocks: Sequence[Block]) -> list[str]:
     if targets.find(space.target).backend != "cuda":
         raise UsageError(
             f"the descriptors of {space.kernel!r} need a hook that a module of its own cannot make for {space.target}; "
-            "SpaceMap.configs makes it."
+            "gluonmap.load(MAP).configs() makes it."
         )
     types = ", ".join(f"{block.name!r}: gl.{element_name(block.dtype)}" for block in blocks)
     return [

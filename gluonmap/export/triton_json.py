@@ -7,17 +7,17 @@ so this is a document of its own around the same entries, not a file for Triton'
 
 from __future__ import annotations
 
-from gluonmap import codec
 from gluonmap.export.heading import UNTIMED, heading, launch_defaults, refuse_spelled
 from gluonmap.handoff.launches import launches
-from gluonmap.space import SpaceMap
-from gluonmap.targets import LAUNCH_OPTIONS
+from gluonmap.model import codec
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.targets import LAUNCH_OPTIONS
 
 SCHEMA = "gluonmap.configs/1"
 
 
 def render(space: SpaceMap, limit: int | None = None) -> str:
-    """Return JSON whose `configs` hold the keywords of `triton.Config`, equal to `SpaceMap.configs(limit)`.
+    """Return JSON whose `configs` hold the keywords of `triton.Config`, equal to `LoadedMap.configs(limit)`.
 
     Raises:
         UsageError: nothing to hand over; no Triton here; a value that JSON cannot hold.

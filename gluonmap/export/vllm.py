@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gluonmap.errors import UsageError
 from gluonmap.export.heading import baseline_launch, refuse_spelled
-from gluonmap.model import Config
-from gluonmap.space import SpaceMap
+from gluonmap.model.candidate import Config
+from gluonmap.model.errors import UsageError
+from gluonmap.model.space_map import SpaceMap
 
 NAMES = ("E", "N", "device_name", "dtype", "block_shape", "M")
 

@@ -2,7 +2,8 @@
 
 from gluonmap.handoff.conversion import configs
 from gluonmap.handoff.launches import dropped, launches
+from gluonmap.handoff.loaded_map import LoadedMap
 from gluonmap.handoff.prune import early_config_prune
 from gluonmap.handoff.tuner import autotune
 
-__all__ = ["autotune", "configs", "dropped", "early_config_prune", "launches"]
+__all__ = ["LoadedMap", "autotune", "configs", "dropped", "early_config_prune", "launches"]

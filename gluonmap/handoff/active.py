@@ -9,10 +9,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from gluonmap import codec
-from gluonmap.errors import UsageError
 from gluonmap.handoff.launches import probe_command
-from gluonmap.space import SpaceMap
+from gluonmap.model import codec
+from gluonmap.model.errors import UsageError
+from gluonmap.model.space_map import SpaceMap
 
 MapOrPath = SpaceMap | str | os.PathLike[str]
 

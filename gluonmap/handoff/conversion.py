@@ -7,14 +7,14 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gluonmap import targets
-from gluonmap.errors import GluonmapError
 from gluonmap.handoff.descriptors import SetBlocks, hook_of
 from gluonmap.handoff.launches import launches, probe_command
 from gluonmap.handoff.spelled import object_of
-from gluonmap.model import Config
-from gluonmap.space import SpaceMap
-from gluonmap.targets import LAUNCH_OPTIONS
+from gluonmap.model import targets
+from gluonmap.model.candidate import Config
+from gluonmap.model.errors import GluonmapError
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.targets import LAUNCH_OPTIONS
 
 if TYPE_CHECKING:
     import triton

@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gluonmap import expression, targets
-from gluonmap.dtypes import DESCRIPTOR
-from gluonmap.model import Config
-from gluonmap.space import SpaceMap
+from gluonmap.constraints import expressions
+from gluonmap.model import targets
+from gluonmap.model.candidate import Config
+from gluonmap.model.dtypes import DESCRIPTOR
+from gluonmap.model.space_map import SpaceMap
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ def blocks_of(space: SpaceMap, config: Config) -> tuple[Block, ...]:
     known = {**space.shape, **space.recipe.fixed, **space.baseline, **config}
     for name, told in space.recipe.args.items():
         match = DESCRIPTOR.match(told.strip()) if isinstance(told, str) else None
-        if match and expression.names_in(f"({match['dims']},)") & space.knobs.keys():
-            shape = expression.evaluate(f"({match['dims']},)", known)
+        if match and expressions.names_in(f"({match['dims']},)") & space.knobs.keys():
+            shape = expressions.evaluate(f"({match['dims']},)", known)
             assert isinstance(shape, tuple)
             found.append(Block(name, match["dtype"], tuple(int(side) for side in shape)))
     return tuple(found)

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gluonmap import expression, targets
-from gluonmap.errors import UsageError
-from gluonmap.judge import domains_of
-from gluonmap.merging import place_of
-from gluonmap.model import COMPILED, Config, Effect, KnobKind, Resources
-from gluonmap.programs import reduced_space_of
-from gluonmap.space import SpaceMap
-from gluonmap.spread import spread
-from gluonmap.targets import LAUNCH_OPTIONS
+from gluonmap.constraints import expressions
+from gluonmap.model import targets
+from gluonmap.model.candidate import Config
+from gluonmap.model.errors import UsageError
+from gluonmap.model.knobs import Effect, KnobKind
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.targets import LAUNCH_OPTIONS
+from gluonmap.model.verdict import COMPILED, Resources
+from gluonmap.query.diverse_subset import spread
+from gluonmap.query.equivalence import place_of
+from gluonmap.query.feasibility import domains_of
+from gluonmap.query.reduced_space import reduced_space_of
 
 HOPELESS_SPILLS = 255
 """Registers of a thread on NVIDIA's targets. A compile that spills more takes long as well: 20 s where others took 0.4
@@ -138,9 +141,9 @@ def _derived(space: SpaceMap, config: Config) -> Config:
     """What host code computes from knobs alone."""
     values: Config = dict(config)
     waiting = {n: text for n, text in space.recipe.derive.items() if n not in space.specialisation}
-    while ready := [n for n, text in waiting.items() if expression.names_in(text) <= values.keys()]:
+    while ready := [n for n, text in waiting.items() if expressions.names_in(text) <= values.keys()]:
         for name in ready:
-            value = expression.evaluate(waiting.pop(name), values)
+            value = expressions.evaluate(waiting.pop(name), values)
             if not isinstance(value, tuple):
                 values[name] = value
     return {n: v for n, v in values.items() if n not in config}

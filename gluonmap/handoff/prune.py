@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from gluonmap.dtypes import DTYPES, POINTER
-from gluonmap.errors import UsageError
 from gluonmap.handoff.active import MapOrPath, Maps
 from gluonmap.handoff.conversion import configs as own_configs
 from gluonmap.handoff.conversion import default_options, warn_of_another_triton
 from gluonmap.handoff.launches import options_of
 from gluonmap.handoff.spelled import object_of
-from gluonmap.judge import Feasibility, Judge, domains_of, moves_of
-from gluonmap.model import Config, KnobKind, Value
-from gluonmap.programs import reduced_space_of
-from gluonmap.space import SpaceMap
-from gluonmap.targets import LAUNCH_OPTIONS
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.dtypes import DTYPES, POINTER
+from gluonmap.model.errors import UsageError
+from gluonmap.model.knobs import KnobKind
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.targets import LAUNCH_OPTIONS
+from gluonmap.query.feasibility import Feasibility, Judge, domains_of, moves_of
+from gluonmap.query.reduced_space import reduced_space_of
 
 if TYPE_CHECKING:
     import triton

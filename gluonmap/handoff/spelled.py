@@ -6,8 +6,8 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from gluonmap.errors import UsageError
-from gluonmap.model import Value
+from gluonmap.model.candidate import Value
+from gluonmap.model.errors import UsageError
 
 PREFIX = "py:"
 

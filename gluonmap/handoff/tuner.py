@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from gluonmap.errors import UnknownKnob, UsageError
 from gluonmap.handoff.active import MapOrPath, Maps
 from gluonmap.handoff.conversion import configs
-from gluonmap.model import KnobKind
-from gluonmap.space import SpaceMap
+from gluonmap.model.errors import UnknownKnob, UsageError
+from gluonmap.model.knobs import KnobKind
+from gluonmap.model.space_map import SpaceMap
 
 
 def autotune(

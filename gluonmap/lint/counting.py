@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gluonmap.keys.text import Function, Module
+from gluonmap.lint.kernel_functions import Function, Module
 from gluonmap.lint.trees import Local, Trees, call_name, last_name
-from gluonmap.source import Definition, bind
+from gluonmap.source.kernel_text import Definition, bind
 
 
 @dataclass(frozen=True)

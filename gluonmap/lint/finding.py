@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gluonmap.errors import UsageError
+from gluonmap.model.errors import UsageError
 
 LINT_SCHEMA = "gluonmap.lint/1"
 

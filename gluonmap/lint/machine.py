@@ -7,13 +7,21 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from gluonmap.keys.text import Function, Module, is_jit
 from gluonmap.lint.finding import Finding, Settings
+from gluonmap.lint.kernel_functions import Function, Module, is_jit
 from gluonmap.lint.subject import Subject
 from gluonmap.lint.trees import call_name, full_name, last_name, written
 from gluonmap.lint.tuner import probe_of
-from gluonmap.model import FunctionSource
-from gluonmap.source import Definition, absolute_line, allowed_targets, dotted, source_of, target_apis, text_of
+from gluonmap.model.inspection import FunctionSource
+from gluonmap.source.kernel_text import (
+    Definition,
+    absolute_line,
+    allowed_targets,
+    dotted,
+    source_of,
+    target_apis,
+    text_of,
+)
 
 
 def check(subject: Subject, settings: Settings) -> Iterator[Finding]:

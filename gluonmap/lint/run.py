@@ -12,13 +12,13 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gluonmap.errors import UsageError
-from gluonmap.keys.text import Module
 from gluonmap.lint import comments, literals, machine, strides, tails, tuner, unread
 from gluonmap.lint.finding import Finding, Linted, Settings
+from gluonmap.lint.kernel_functions import Module
 from gluonmap.lint.subject import Subject
 from gluonmap.lint.trees import Trees
-from gluonmap.source import text_of
+from gluonmap.model.errors import UsageError
+from gluonmap.source.kernel_text import text_of
 
 
 def lint(paths: Sequence[Path], settings: Settings | None = None) -> Linted:

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from gluonmap.keys.text import Function, decorator_name
 from gluonmap.lint.finding import Finding
+from gluonmap.lint.kernel_functions import Function, decorator_name
 from gluonmap.lint.subject import Subject
 from gluonmap.lint.tails import LOADS, accesses
 from gluonmap.lint.trees import Body, call_name, full_name, last_name, listed, same, written

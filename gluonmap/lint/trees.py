@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from gluonmap.keys.flow import stores
-from gluonmap.keys.text import Files, Function, Module, parameters
-from gluonmap.source import Definition, dotted
+from gluonmap.lint.kernel_functions import Files, Function, Module, parameters
+from gluonmap.lint.parameter_flow import stores
+from gluonmap.source.kernel_text import Definition, dotted
 
 Scope = Definition | ast.Module
 

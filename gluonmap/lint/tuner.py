@@ -6,17 +6,17 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gluonmap import probefile
-from gluonmap.errors import UsageError
-from gluonmap.keys import Argument, advise
-from gluonmap.keys.flow import GRID, HEURISTIC, LOOP, MASK, TILE_COUNT, Use
-from gluonmap.keys.host import decorated
-from gluonmap.keys.text import Function
 from gluonmap.lint.counting import UNKNOWN, Count, Counter
 from gluonmap.lint.finding import Finding, Settings
+from gluonmap.lint.host_code import decorated
+from gluonmap.lint.kernel_functions import Function
+from gluonmap.lint.key_advice import Argument, advise
+from gluonmap.lint.parameter_flow import GRID, HEURISTIC, LOOP, MASK, TILE_COUNT, Use
 from gluonmap.lint.subject import Launch, Subject, decorator
 from gluonmap.lint.trees import Body, Local, argument, call_name, full_name, last_name, listed, written
-from gluonmap.targets import LAUNCH_OPTIONS, TARGETS
+from gluonmap.model.errors import UsageError
+from gluonmap.model.targets import LAUNCH_OPTIONS, TARGETS
+from gluonmap.spec import probe_file
 
 _AMD_KNOBS = frozenset(
     option for target in TARGETS if target.vendor == "AMD" for option in target.option_domains
@@ -119,13 +119,13 @@ def _key(subject: Subject, kernel: Function, call: ast.Call) -> Iterator[Finding
         )
 
 
-def probe_of(path: Path, kernel: str) -> probefile.ProbeFile:
+def probe_of(path: Path, kernel: str) -> probe_file.ProbeFile:
     """The probe file of a kernel; an empty one where there is none, or none that can be read."""
-    found = probefile.find_probe(path, Path.cwd())
+    found = probe_file.find_probe(path, Path.cwd())
     try:
-        return probefile.restricted(probefile.read_probe(found, ""), kernel) if found else probefile.ProbeFile()
+        return probe_file.restricted(probe_file.read_probe(found, ""), kernel) if found else probe_file.ProbeFile()
     except UsageError:
-        return probefile.ProbeFile()
+        return probe_file.ProbeFile()
 
 
 _STRONG = (LOOP, TILE_COUNT, GRID, HEURISTIC, MASK)

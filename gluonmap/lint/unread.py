@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from gluonmap.keys.host import decorated
-from gluonmap.keys.text import Function, is_jit, parameters
 from gluonmap.lint.finding import Finding
+from gluonmap.lint.host_code import decorated
+from gluonmap.lint.kernel_functions import Function, is_jit, parameters
 from gluonmap.lint.subject import Subject
-from gluonmap.source import Definition, bind
-from gluonmap.targets import LAUNCH_OPTIONS, NOT_KNOBS, TARGETS
+from gluonmap.model.targets import LAUNCH_OPTIONS, NOT_KNOBS, TARGETS
+from gluonmap.source.kernel_text import Definition, bind
 
 
 def check(subject: Subject) -> Iterator[Finding]:

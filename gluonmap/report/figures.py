@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gluonmap.model import Figures
+from gluonmap.model.verdict import Figures
 from gluonmap.report import words
 from gluonmap.report.words import Figure
 

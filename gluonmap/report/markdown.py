@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import tabulate
 
-from gluonmap.joint import Joint
-from gluonmap.report import figures, measured, together, words
-from gluonmap.space import SpaceMap
+from gluonmap.model.joint_map import Joint
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.report import execution, figures, words
+from gluonmap.report import joint as together
 
 # tabulate pads by display width where wcwidth is installed and by length where not: the bytes must not depend on it.
 tabulate.WIDE_CHARS_MODE = False
@@ -51,19 +52,19 @@ def _body(space: SpaceMap) -> list[str]:
 
 
 def _measured(space: SpaceMap) -> list[str]:
-    title = measured.title(space)
-    if not title or not (rows := measured.rows(space)):
+    title = execution.title(space)
+    if not title or not (rows := execution.rows(space)):
         return []
-    cells = [(code(r.what), *map(text, measured.cells(space, r)[1:])) for r in rows]
+    cells = [(code(r.what), *map(text, execution.cells(space, r)[1:])) for r in rows]
     blocks = [
         f"## {text(title)}",
-        table(measured.shown_heads(space), cells),
-        _bullets(map(text, measured.terms(space))),
+        table(execution.shown_heads(space), cells),
+        _bullets(map(text, execution.terms(space))),
     ]
-    return blocks + _found(measured.findings(space))
+    return blocks + _found(execution.findings(space))
 
 
-def _found(found: Sequence[measured.Found]) -> list[str]:
+def _found(found: Sequence[execution.Found]) -> list[str]:
     cells = [
         (
             code(item.what),
@@ -74,15 +75,15 @@ def _found(found: Sequence[measured.Found]) -> list[str]:
         )
         for item in found
     ]
-    return [f"### {measured.FOUND}", table(measured.FOUND_HEADS, cells, right=1)] if found else []
+    return [f"### {execution.FOUND}", table(execution.FOUND_HEADS, cells, right=1)] if found else []
 
 
 def _joint(space: SpaceMap, joint: Joint) -> list[str]:
     blocks = [f"## {text(together.title(joint))}"]
     for heading, lines in together.sections(space, joint):
         blocks += [*([f"### {text(heading)}"] if heading else []), statements(lines)]
-    if lost := measured.refused(joint):
-        blocks += [f"### {text(measured.refused_title(space))}", statements(lost)]
+    if lost := execution.refused(joint):
+        blocks += [f"### {text(execution.refused_title(space))}", statements(lost)]
     return blocks
 
 

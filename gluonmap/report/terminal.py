@@ -10,9 +10,10 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from gluonmap.joint import Joint
-from gluonmap.report import figures, measured, together, words
-from gluonmap.space import SpaceMap
+from gluonmap.model.joint_map import Joint
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.report import execution, figures, words
+from gluonmap.report import joint as together
 
 WIDE = 110
 """Columns from which on a table spreads what it stacks below."""
@@ -105,16 +106,16 @@ def _print(space: SpaceMap, console: Console) -> None:
 
 
 def _print_measured(space: SpaceMap, console: Console) -> None:
-    title = measured.title(space)
-    if not title or not (rows := measured.rows(space)):
+    title = execution.title(space)
+    if not title or not (rows := execution.rows(space)):
         return
-    table = _table(console, *((head, 0) for head in measured.shown_heads(space)))
+    table = _table(console, *((head, 0) for head in execution.shown_heads(space)))
     for row in rows:
-        what, *told, remark = measured.cells(space, row)
+        what, *told, remark = execution.cells(space, row)
         table.add_row(Text(what, "bold"), *map(Text, told), Text(remark, "yellow"))
-    _section(console, title, table, _bullets(measured.terms(space)))
-    if found := measured.found_lines(space):
-        _section(console, measured.FOUND, statements(found))
+    _section(console, title, table, _bullets(execution.terms(space)))
+    if found := execution.found_lines(space):
+        _section(console, execution.FOUND, statements(found))
 
 
 def _print_joint(space: SpaceMap, joint: Joint, console: Console) -> None:
@@ -123,8 +124,8 @@ def _print_joint(space: SpaceMap, joint: Joint, console: Console) -> None:
         if title:
             heading(console, title)
         console.print(statements(lines))
-    if lost := measured.refused(joint):
-        heading(console, measured.refused_title(space))
+    if lost := execution.refused(joint):
+        heading(console, execution.refused_title(space))
         console.print(statements(lost))
 
 

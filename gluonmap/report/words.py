@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from msgspec import UnsetType
 
-from gluonmap.joint import Constraint, Inertness, Standing
-from gluonmap.model import Effect, Figures, KnobClass, Outcome, Resources, Stage, Value
-from gluonmap.relation import holds
-from gluonmap.space import KnobMap, Measured, SpaceMap, ValueMap
-from gluonmap.terms import Written
+from gluonmap.constraints.semantics import holds
+from gluonmap.model.candidate import Stage, Value
+from gluonmap.model.joint_map import Constraint, Inertness, Standing
+from gluonmap.model.knobs import Effect, KnobClass
+from gluonmap.model.relations import Written
+from gluonmap.model.space_map import KnobMap, Measured, SpaceMap, ValueMap
+from gluonmap.model.verdict import Figures, Outcome, Resources
 
 MESSAGE_LIMIT = 200
 """Characters of a message that a table shows."""

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from gluonmap import explain
-from gluonmap.errors import OracleFault, UsageError
-from gluonmap.explain import Explanation
-from gluonmap.judge import Judge, Key, key_of, moves_of
-from gluonmap.model import Answer, Config, Outcome, Verdict
+from gluonmap.model.candidate import Config
+from gluonmap.model.errors import OracleFault, UsageError
+from gluonmap.model.verdict import Answer, Outcome, Verdict
+from gluonmap.query import explain
+from gluonmap.query.explain import Explanation
+from gluonmap.query.feasibility import Judge, Key, key_of, moves_of
 
 One = Callable[[Config], Answer]
 """Compiles one configuration."""

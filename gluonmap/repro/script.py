@@ -12,9 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from gluonmap import __version__, dtypes, targets
-from gluonmap.errors import UsageError
-from gluonmap.model import Candidate, Outcome, Value, Verdict
+from gluonmap import __version__
+from gluonmap.model import dtypes, targets
+from gluonmap.model.candidate import Candidate, Value
+from gluonmap.model.errors import UsageError
+from gluonmap.model.verdict import Outcome, Verdict
 from gluonmap.report import words
 from gluonmap.repro.inline import Inlined, inline
 

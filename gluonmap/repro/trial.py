@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from gluonmap import installation
+from gluonmap.runner import environment
 
 FAILS_AS_RECORDED = 1
 
@@ -30,7 +30,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 def run(script: Path) -> Trial:
     """The script, run in a new virtual environment that holds this interpreter's Triton alone."""
-    triton = installation.triton_folder()
+    triton = environment.triton_folder()
     with tempfile.TemporaryDirectory(prefix=f"gluonmap-{os.getpid()}-") as folder:
         venv.EnvBuilder(symlinks=True).create(folder)
         (packages,) = Path(folder).glob("lib/python*/site-packages")

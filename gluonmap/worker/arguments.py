@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from gluonmap.dtypes import DESCRIPTOR, DTYPES, INTEGERS, POINTER
-from gluonmap.model import Value
+from gluonmap.model.candidate import Value
+from gluonmap.model.dtypes import DESCRIPTOR, DTYPES, INTEGERS, POINTER
 
 
 class Dtype(str):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gluonmap import exitcode
-from gluonmap.model import Check, Finding, OutputError
+from gluonmap.model import exitcode
+from gluonmap.model.verdict import Check, Finding, OutputError
 from gluonmap.worker.tensors import Mismatch, Tensors
 
 POISONS = {1: 0xFF, 0: 0x5A, 2: 0xC3}

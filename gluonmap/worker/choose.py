@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from gluonmap import exitcode, targets
-from gluonmap.model import Config, Reason
+from gluonmap.model import exitcode, targets
+from gluonmap.model.candidate import Config
+from gluonmap.model.verdict import Reason
 from gluonmap.worker import arguments, compile, load
 from gluonmap.worker.protocol import Choice, Evidence, KernelFile
 

@@ -7,8 +7,8 @@ import re
 import traceback
 from typing import Any
 
-from gluonmap import exitcode
-from gluonmap.model import Reason
+from gluonmap.model import exitcode
+from gluonmap.model.verdict import Reason
 from gluonmap.worker import reach
 from gluonmap.worker.progress import Slot
 from gluonmap.worker.protocol import Evidence

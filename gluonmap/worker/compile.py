@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
-from gluonmap import exitcode, targets
-from gluonmap.model import Candidate, Program, Proof, Reason, Resources
+from gluonmap.model import exitcode, targets
+from gluonmap.model.candidate import Candidate, Proof
+from gluonmap.model.verdict import Program, Reason, Resources
 from gluonmap.worker import arguments, fingerprint
 from gluonmap.worker.load import Kernel
 from gluonmap.worker.progress import Slot

@@ -19,11 +19,13 @@ from typing import Any
 
 import msgspec
 
-from gluonmap import cdna, exitcode
+from gluonmap import cdna
 from gluonmap.cdna.launch import STEPS
 from gluonmap.cdna.text import Line
-from gluonmap.model import Candidate, Figures, Finding, Value
-from gluonmap.targets import Target
+from gluonmap.model import exitcode
+from gluonmap.model.candidate import Candidate, Value
+from gluonmap.model.targets import Target
+from gluonmap.model.verdict import Figures, Finding
 from gluonmap.worker import check, compile, fingerprint, vendor
 from gluonmap.worker.launch import DEFAULT, Launch, Stop, no_inputs, said
 from gluonmap.worker.load import Kernel

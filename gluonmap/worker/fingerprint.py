@@ -17,8 +17,8 @@ import msgspec
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from gluonmap import targets
-from gluonmap.model import Program, Resources
+from gluonmap.model import targets
+from gluonmap.model.verdict import Program, Resources
 
 _DESCRIPTOR_BYTES = 64
 _ENTRY_OFFSET = slice(16, 24)

@@ -16,10 +16,11 @@ from typing import Any
 
 import msgspec
 
-from gluonmap import exitcode
-from gluonmap.dtypes import DESCRIPTOR
-from gluonmap.model import Call, Candidate, Config, Reason, Stage, Trial, Value
-from gluonmap.targets import Target
+from gluonmap.model import exitcode
+from gluonmap.model.candidate import Call, Candidate, Config, Stage, Trial, Value
+from gluonmap.model.dtypes import DESCRIPTOR
+from gluonmap.model.targets import Target
+from gluonmap.model.verdict import Reason
 from gluonmap.worker import arguments, check, compile, fingerprint, timing, turns, vendor
 from gluonmap.worker.classify import classify
 from gluonmap.worker.load import Kernel

@@ -6,7 +6,7 @@ import os
 from types import SimpleNamespace
 from typing import Any
 
-from gluonmap import targets
+from gluonmap.model import targets
 
 
 def preload() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from gluonmap.model import Candidate, Check, Config, Figures, Inspection, Program, Reason, Resources, Timing, Value
+from gluonmap.model.candidate import Candidate, Config, Value
+from gluonmap.model.inspection import Inspection
+from gluonmap.model.verdict import Check, Figures, Program, Reason, Resources, Timing
 
 EVIDENCE_FILE = "evidence.json"
 LOCK_FILE = "lock"

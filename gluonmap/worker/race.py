@@ -21,8 +21,8 @@ from typing import Any
 
 import msgspec
 
-from gluonmap import targets
-from gluonmap.model import Candidate
+from gluonmap.model import targets
+from gluonmap.model.candidate import Candidate
 from gluonmap.worker import check, compile, load, preload, turns, vendor
 from gluonmap.worker.launch import argument
 from gluonmap.worker.tensors import Mismatch

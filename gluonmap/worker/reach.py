@@ -12,7 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gluonmap.model import FunctionSource, Value
+from gluonmap.model.candidate import Value
+from gluonmap.model.inspection import FunctionSource
 
 _PLAIN = (int, float, str, bool, type(None))
 

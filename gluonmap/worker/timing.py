@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 
-from gluonmap.model import Timing
+from gluonmap.model.verdict import Timing
 
 WARM_UP_US = 25_000.0
 MEASURE_US = 100_000.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gluonmap.model import Candidate, Value
+from gluonmap.model.candidate import Candidate, Value
 from gluonmap.worker.protocol import KernelFile
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gluonmap import exitcode
+from gluonmap.model import exitcode
 from gluonmap.worker.tensors import Tensors
 
 

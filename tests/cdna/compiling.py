@@ -11,10 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gluonmap import targets
+from gluonmap.model import targets
 from gluonmap.worker import arguments, preload
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @functools.cache

@@ -666,7 +666,7 @@ def test_bundled_mxfp4_gemm(splits: int) -> None:
 
 # The programs that the committed maps hand over: a choice of each, as many as GLUONMAP_CDNA_EVERY says.
 
-REPORTS = Path(__file__).resolve().parent.parent.parent / "reports"
+REPORTS = Path(__file__).resolve().parents[2] / "reports"
 EVERY = int(os.environ.get("GLUONMAP_CDNA_EVERY", "40"))
 
 

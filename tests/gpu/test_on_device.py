@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
-from test_bundled_kernels import missing
+from test_bundled_on_device import missing
 
 pytestmark = [
     pytest.mark.gpu,

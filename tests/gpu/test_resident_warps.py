@@ -3,10 +3,10 @@
 import ctypes
 
 import pytest
-from test_bundled_kernels import missing
+from test_bundled_on_device import missing
 
-from gluonmap import targets
-from gluonmap.model import Resources
+from gluonmap.model import targets
+from gluonmap.model.verdict import Resources
 
 pytestmark = [
     pytest.mark.gpu,

@@ -11,16 +11,7 @@ import numpy as np
 from gluonmap.cdna.arithmetic import DIVISION_F32, DIVISION_F64, bit_table, fma, to_byte_float
 from gluonmap.cdna.errors import NotExecuted
 from gluonmap.cdna.formats import BF8, E2M1, FP8
-from gluonmap.cdna.opcodes.vector import (
-    ACCUMULATE,
-    COMPARE,
-    COMPARED_KINDS,
-    CONSTANT,
-    PACKED,
-    SATURATE,
-    TABLE,
-    Lanes,
-)
+from gluonmap.cdna.opcodes.vector import ACCUMULATE, COMPARE, COMPARED_KINDS, CONSTANT, PACKED, SATURATE, TABLE, Lanes
 from gluonmap.cdna.operands import OVERFLOW, VCC, Operand
 from gluonmap.cdna.runtime import shuffle
 from gluonmap.cdna.text import Instruction

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from msgspec import UNSET, UnsetType
 
-from gluonmap import targets
-from gluonmap.model import Check, Effect, Resources, Stage, Value
+from gluonmap.model import targets
+from gluonmap.model.candidate import Stage, Value
+from gluonmap.model.knobs import Effect
+from gluonmap.model.space_map import KnobMap, Measured, SpaceMap, ValueMap
+from gluonmap.model.verdict import Check, Resources
+from gluonmap.report import execution, words
 from gluonmap.report import figures as counts
-from gluonmap.report import measured, words
 from gluonmap.report.words import Figure, Mark
-from gluonmap.space import KnobMap, Measured, SpaceMap, ValueMap
 
 TONES: dict[str, str] = {
     "baseline": "baseline",
@@ -173,7 +175,7 @@ def _effect(value: ValueMap, equivalent: Sequence[Sequence[Value]]) -> str:
 def _told_by_execution(value: ValueMap) -> Iterator[Fact]:
     if isinstance(value.measured, UnsetType):
         return
-    row = measured.row("", value.outcome, value.kind, value.measured)
+    row = execution.row("", value.outcome, value.kind, value.measured)
     if row is not None:
         if value.measured.reached is Stage.RUN:
             yield Fact("executed", "on the CPU, by a model of the hardware" + _watched(value.measured.check))
@@ -182,8 +184,8 @@ def _told_by_execution(value: ValueMap) -> Iterator[Fact]:
         for name, text in (("error", row.error), ("median µs", row.time), ("remark", row.remark)):
             if text:
                 yield Fact(name, text)
-        for line in measured.found_of("", value.measured.check):
-            yield Fact("found", measured.found_text(line), "long")
+        for line in execution.found_of("", value.measured.check):
+            yield Fact("found", execution.found_text(line), "long")
 
 
 def _watched(check: Check | None) -> str:

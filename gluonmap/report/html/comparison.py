@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gluonmap.differing import Difference
-from gluonmap.differing.constraints import ConstraintChange
-from gluonmap.differing.knobs import KnobChange
-from gluonmap.differing.regressions import Regression
-from gluonmap.differing.spaces import SIZES, Count, Shared
+from gluonmap.diff.comparison import Difference
+from gluonmap.diff.constraints import ConstraintChange
+from gluonmap.diff.knobs import KnobChange
+from gluonmap.diff.regressions import Regression
+from gluonmap.diff.spaces import SIZES, Count, Shared
 from gluonmap.report import words
-from gluonmap.report.differing import constraints, headline, knobs, regressions, resources, sections, spaces
+from gluonmap.report.diff import constraints, headline, knobs, regressions, resources, sections, spaces
 from gluonmap.report.html import funnel, growths, shell, turned
 from gluonmap.report.html.programs import MOST_ROWS, Setting
-from gluonmap.report.together import Line
+from gluonmap.report.joint import Line
 
 NAMES = dict(zip(SIZES, ("signature", "feasible", "programs"), strict=True))
 

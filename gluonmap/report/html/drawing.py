@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gluonmap.graph import Block, layout
-from gluonmap.joint import Joint
-from gluonmap.judge import domains_of
-from gluonmap.raced import Finalist
+from gluonmap.model.joint_map import Joint
+from gluonmap.model.race_record import Finalist
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.query.constraint_graph import Block, layout
+from gluonmap.query.feasibility import domains_of
 from gluonmap.report import words
 from gluonmap.report.words import visible
-from gluonmap.space import SpaceMap
 
 ADVANCE = 7.3
 """Width of one character of 12 units' height in a monospaced font (0.6 of it in most), with a little to spare."""

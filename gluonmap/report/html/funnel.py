@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gluonmap.joint import Joint
+from gluonmap.model.joint_map import Joint
+from gluonmap.model.space_map import SpaceMap
 from gluonmap.report import words
-from gluonmap.space import SpaceMap
 
 
 @dataclass(frozen=True, slots=True)

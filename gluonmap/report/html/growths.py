@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gluonmap.differing import Difference
-from gluonmap.differing.resources import Growth, Pair, distinct, growth
+from gluonmap.diff.comparison import Difference
+from gluonmap.diff.resources import Growth, Pair, distinct, growth
 from gluonmap.report import words
-from gluonmap.report.differing.resources import changed
+from gluonmap.report.diff.resources import changed
 from gluonmap.report.html.programs import MOST_ROWS, Setting
 
 WORST = ("spills", "sgpr_spills", "scratch_bytes", "vgpr")

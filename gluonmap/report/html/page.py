@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gluonmap.joint import Joint
-from gluonmap.raced import RaceRecord
-from gluonmap.report import measured, together, words
+from gluonmap.model.joint_map import Joint
+from gluonmap.model.race_record import RaceRecord
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.report import execution, words
+from gluonmap.report import joint as together
 from gluonmap.report.html import cells, drawing, funnel, programs, racing, relations, shell
-from gluonmap.space import SpaceMap
 
 
 def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "", warnings: Sequence[str] = ()) -> bytes:
@@ -53,7 +54,7 @@ def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "",
 
 def _common(space: SpaceMap) -> dict[str, Any]:
     """What the pages of passing and of failing baselines have in common."""
-    device = measured.title(space)
+    device = execution.title(space)
     return {
         "space": space,
         "target": words.target(space),
@@ -63,12 +64,12 @@ def _common(space: SpaceMap) -> dict[str, Any]:
         "header": _header(space),
         "takes": cells.figures(space.target, space.resources) + cells.counted(space.measured),
         "device": device,
-        "measured": [measured.cells(space, row) for row in measured.rows(space)] if device else [],
-        "measured_heads": measured.shown_heads(space),
-        "found": measured.findings(space),
-        "found_heads": measured.FOUND_HEADS,
-        "found_title": measured.FOUND,
-        "measured_terms": list(measured.terms(space)) if device else [],
+        "measured": [execution.cells(space, row) for row in execution.rows(space)] if device else [],
+        "measured_heads": execution.shown_heads(space),
+        "found": execution.findings(space),
+        "found_heads": execution.FOUND_HEADS,
+        "found_title": execution.FOUND,
+        "measured_terms": list(execution.terms(space)) if device else [],
     }
 
 
@@ -80,7 +81,7 @@ def _header(space: SpaceMap) -> list[tuple[str, str, str]]:
         ("launch", words.launch(space), "text"),
         ("baseline", words.settings(space.baseline), "code"),
         ("program", program, "text"),
-        ("executed" if words.executed(space) else "device", measured.title(space), "text"),
+        ("executed" if words.executed(space) else "device", execution.title(space), "text"),
     ]
     return [item for item in found if item[1]]
 
@@ -121,8 +122,8 @@ def _together(space: SpaceMap, joint: Joint) -> dict[str, Any]:
         "certificate": joint.certificate,
         "statements": [text for text in joint.certificate.statements if not _tabled(joint, text)],
         "doubts": together.doubts(joint),
-        "refused": measured.refused(joint),
-        "refused_title": measured.refused_title(space),
+        "refused": execution.refused(joint),
+        "refused_title": execution.refused_title(space),
     }
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gluonmap import targets
-from gluonmap.joint import Joint
-from gluonmap.judge import moves_of
-from gluonmap.model import Config, Figures, Outcome, Resources, Timing
+from gluonmap.model import targets
+from gluonmap.model.candidate import Config
+from gluonmap.model.joint_map import Joint
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.verdict import Figures, Outcome, Resources, Timing
+from gluonmap.query.feasibility import moves_of
 from gluonmap.report import figures as counts
 from gluonmap.report import words
 from gluonmap.report.html import cells
 from gluonmap.report.words import Figure
-from gluonmap.space import SpaceMap
 
 FIRST = ("spills", "SGPR spills", "scratch")
 """Figures that stand before the others: what costs speed for sure."""

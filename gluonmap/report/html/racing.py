@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gluonmap.model import Config
-from gluonmap.raced import Finalist, RaceRecord
+from gluonmap.model.candidate import Config
+from gluonmap.model.race_record import Finalist, RaceRecord
+from gluonmap.model.space_map import SpaceMap
 from gluonmap.report import words
 from gluonmap.report.html import cells
 from gluonmap.report.html.drawing import Track, track
-from gluonmap.report.raced import numbers
-from gluonmap.space import SpaceMap
+from gluonmap.report.race import numbers
 
 
 @dataclass(frozen=True, slots=True)

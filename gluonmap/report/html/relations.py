@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gluonmap import pairs, tuples
-from gluonmap.joint import Certificate, Constraint, Joint, Standing, told
-from gluonmap.judge import domains_of
-from gluonmap.model import Config
+from gluonmap.model.candidate import Config
+from gluonmap.model.joint_map import Certificate, Constraint, Joint, Standing, told
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.probe.screen import quoted
+from gluonmap.query import coverage as tuples
+from gluonmap.query import interactions
+from gluonmap.query.feasibility import domains_of
 from gluonmap.report import words
 from gluonmap.report.html.cells import TONES
-from gluonmap.screen import quoted
-from gluonmap.space import SpaceMap
 
 MOST_PAIRS = 12
 LEVELS = 5
@@ -173,11 +174,11 @@ class Heat:
 
 def heat_maps(space: SpaceMap) -> tuple[list[Heat], int]:
     """Return the pairs of knobs that constrain each other, the closest tied first, and how many more there are."""
-    found = pairs.feasible_pairs(space)
+    found = interactions.feasible_pairs(space)
     return [_heat(space, table) for table in found[:MOST_PAIRS]], max(0, len(found) - MOST_PAIRS)
 
 
-def _heat(space: SpaceMap, table: pairs.PairTable) -> Heat:
+def _heat(space: SpaceMap, table: interactions.PairTable) -> Heat:
     domains = domains_of(space)
     labels = [words.label(value) for value in domains[table.down]]
     most = max((cell.share or 0.0 for row in table.cells for cell in row), default=0.0)
@@ -187,7 +188,7 @@ def _heat(space: SpaceMap, table: pairs.PairTable) -> Heat:
     return Heat(table.down, table.across, tuple(map(words.label, domains[table.across])), rows)
 
 
-def _heat_cell(cell: pairs.Cell, most: float) -> HeatCell:
+def _heat_cell(cell: interactions.Cell, most: float) -> HeatCell:
     answered = cell.passed + cell.failed
     asked = f"{cell.passed}/{answered}" if answered else "–"
     tried = f"{cell.passed} of {answered} asked passed" if answered else "none asked"
@@ -208,7 +209,7 @@ def program_maps(space: SpaceMap) -> list[Heat]:
     """Return the pairs of knobs of which one matters only beside values of the other: equal letters, one program."""
     domains = domains_of(space)
     found = []
-    for table in pairs.program_pairs(space)[:MOST_PAIRS]:
+    for table in interactions.program_pairs(space)[:MOST_PAIRS]:
         labels = [words.label(value) for value in domains[table.down]]
         rows = tuple((label, tuple(map(_letter, row))) for label, row in zip(labels, table.cells, strict=True))
         columns = tuple(map(words.label, domains[table.across]))
@@ -216,7 +217,7 @@ def program_maps(space: SpaceMap) -> list[Heat]:
     return found
 
 
-def _letter(cell: pairs.ProgramCell) -> HeatCell:
+def _letter(cell: interactions.ProgramCell) -> HeatCell:
     how = "asked" if cell.asked else "by the rules"
     if cell.fails:
         return HeatCell("✗", "0", how, f"fails, {how}")

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from gluonmap import codec, targets
-from gluonmap.errors import UsageError
-from gluonmap.raced import RaceRecord
+from gluonmap.model import codec, targets
+from gluonmap.model.errors import UsageError
+from gluonmap.model.race_record import RaceRecord
+from gluonmap.model.space_map import SpaceMap
 from gluonmap.report import words
 from gluonmap.report.html import cells, funnel, page, shell
-from gluonmap.space import SpaceMap
 
 INDEX = "index.html"
 

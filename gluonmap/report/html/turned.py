@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gluonmap.differing import Difference
-from gluonmap.differing.knobs import Turn, ValueChange
+from gluonmap.diff.comparison import Difference
+from gluonmap.diff.knobs import Turn, ValueChange
+from gluonmap.model.space_map import ValueMap
 from gluonmap.report import words
-from gluonmap.report.differing.knobs import why_turned
-from gluonmap.report.differing.regressions import alike
+from gluonmap.report.diff.knobs import why_turned
+from gluonmap.report.diff.regressions import alike
 from gluonmap.report.html import cells
 from gluonmap.report.words import Figure, Mark
-from gluonmap.space import ValueMap
 
 BAD = (Turn.ABORTING, Turn.FAILING)
 

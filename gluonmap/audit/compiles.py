@@ -1,0 +1,87 @@
+"""Questions of one audit, each asked once: compiles, second compiles, a user's rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from gluonmap.model import exitcode
+from gluonmap.model.candidate import Candidate
+from gluonmap.model.errors import OracleFault
+from gluonmap.model.events import Event
+from gluonmap.model.targets import Target
+from gluonmap.model.verdict import Answer, Outcome, Verdict
+from gluonmap.probe.campaign import DEADLINE_PER_BASELINE, IMPORT_DEADLINE_S, LEAST_DEADLINE_S, Campaign, Opened
+from gluonmap.runner import diagnostics, journal
+from gluonmap.runner.determinism import SecondOpinion
+from gluonmap.worker.protocol import Choice, Job, KernelFile, Limits
+
+
+class Asking:
+    """One kernel on one target."""
+
+    def __init__(self, campaign: Campaign, kernel: Opened, target: Target, second: SecondOpinion) -> None:
+        self.campaign, self.kernel, self.target, self.second = campaign, kernel, target, second
+        self.settings, self.inspection = campaign.settings, kernel.head.inspection
+        self.answers: dict[str, Answer] = {}
+        """By candidate key."""
+        self.compiled = 0
+        """Candidates compiled now."""
+
+    def ask(self, candidates: Iterable[Candidate], what: str) -> list[Answer]:
+        """Their answers, in their order."""
+        wanted = [(journal.key_of(candidate), candidate) for candidate in candidates]
+        new = {key: candidate for key, candidate in wanted if key not in self.answers}
+        oracle, listen = self.kernel.oracle, self.campaign.listen
+        if new:
+            known = sum(oracle.known(candidate) is not None for candidate in new.values())
+            listen(Event("plan", what, len(new), known))
+            for asked in oracle.ask(new.values()):
+                self.answers[journal.key_of(asked.candidate)] = asked.answer
+                if asked.fresh:
+                    self.compiled += 1
+                    listen(Event("answer", answer=asked.answer))
+        return [self.answers[key] for key, _ in wanted]
+
+    def one(self, candidate: Candidate, what: str) -> Answer:
+        """The answer to one."""
+        return self.ask([candidate], what)[0]
+
+    def lean_on(self, candidate: Candidate, answer: Verdict) -> None:
+        """Let what comes be forks of a server that has compiled this one, within a deadline by its measure."""
+        oracle = self.kernel.oracle
+        oracle.prepare(candidate)
+        if self.settings.deadline_s is None:
+            deadline = max(LEAST_DEADLINE_S, DEADLINE_PER_BASELINE * answer.seconds)
+            oracle.limits = Limits(deadline, self.settings.memory_bytes)
+
+    def is_stable(self, candidate: Candidate) -> bool | None:
+        """Whether a second compile gave the same program; None: there was none."""
+        return self.kernel.record.stability(self.kernel.head.stamp, journal.compile_key(candidate))
+
+    def choose(self, choice: Choice) -> tuple[tuple[int, ...], int] | str:
+        """Places of what a rule keeps and how many strangers it returned; or, in words, why it gave no answer.
+
+        Raises:
+            OracleFault: the server was lost.
+        """
+        file = KernelFile(str(self.campaign.path), self.inspection.kernel, self.settings.stubs)
+        deadline_s = self.settings.deadline_s or IMPORT_DEADLINE_S
+        job = Job("choose", self.target.name, file, choice=choice)
+        ending = self.campaign.isolation.ask(job, Limits(deadline_s, self.settings.memory_bytes))
+        evidence = ending.evidence
+        if ending.lost:
+            raise OracleFault("the fork server was lost while it applied a rule.")
+        if ending.hung:
+            return f"it did not end within {deadline_s:g} s"
+        if evidence is not None and evidence.reason is not None and evidence.status == ending.status:
+            at = f" at {Path(evidence.file).name}:{evidence.line}" if evidence.line else ""
+            return f"{evidence.reason.kind}: {diagnostics.tidy(evidence.reason.text)}{at}"
+        if evidence is None or evidence.chosen is None or ending.status != exitcode.PASS:
+            return f"it ended the process ({exitcode.signal_name(ending.status) or f'exit status {ending.status}'})"
+        return evidence.chosen, evidence.strange
+
+
+def passed(answer: Answer) -> bool:
+    """Whether it is a pass."""
+    return isinstance(answer, Verdict) and answer.outcome is Outcome.PASS

@@ -1,0 +1,220 @@
+"""What becomes of entries: from the map where it knows them, else compiled."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from gluonmap.audit import bound_entries as binding
+from gluonmap.audit.blame import Blaming
+from gluonmap.audit.bound_entries import Bound, Names
+from gluonmap.audit.compiles import Asking
+from gluonmap.audit.entry_findings import Told
+from gluonmap.audit.reference_map import Ready, candidate_of
+from gluonmap.audit.request import shown_path
+from gluonmap.audit.shipped_files import Source
+from gluonmap.model.candidate import Candidate, Value
+from gluonmap.model.errors import UsageError
+from gluonmap.model.joint_map import Standing
+from gluonmap.model.knobs import KnobKind
+from gluonmap.model.verdict import Answer, Fault, Outcome
+from gluonmap.probe import screen
+from gluonmap.query.feasibility import Basis, Feasibility, Judge, Judgement, feasibility
+from gluonmap.runner.determinism import digest_of
+from gluonmap.spec.description import Description
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An entry that is to be compiled."""
+
+    file: str
+    row: int
+    bound: Bound
+    candidate: Candidate
+
+
+class Fates:
+    """Asks about the entries of one audit."""
+
+    def __init__(self, asking: Asking, ready: Ready, names: Names) -> None:
+        self.asking, self.ready, self.names = asking, ready, names
+        self.judge = Judge(ready.space) if ready.space is not None else None
+        self.demands = screen.demands(asking.inspection, ready.description)
+
+    def told(
+        self, sources: Sequence[Source], bounds: Mapping[str, Sequence[Bound]], pruned: set[int]
+    ) -> dict[str, list[Told]]:
+        """What became of every entry, by file. `pruned`: ids of entries that are not to be compiled."""
+        found: dict[str, list[Told]] = {}
+        waiting: list[Waiting] = []
+        for source in sources:
+            rows = found.setdefault(source.file, [])
+            for bound in bounds[source.file]:
+                full = binding.with_defaults(bound, self.ready.description, self.names)
+                told = Told(bound=full, verdict=Feasibility.UNKNOWN, basis="no answer")
+                candidate = candidate_of(self.ready.description, full, self.names)
+                if id(bound) in pruned:
+                    told = msgspec.structs.replace(told, basis="pruned")
+                elif isinstance(candidate, str):
+                    told = msgspec.structs.replace(told, reason=candidate)
+                elif known := self._from_map(full, candidate):
+                    told = known
+                else:
+                    waiting.append(Waiting(source.file, len(rows), full, candidate))
+                rows.append(told)
+        answers = self.asking.ask([item.candidate for item in waiting], "entries to compile")
+        for item, answer in zip(waiting, answers, strict=True):
+            found[item.file][item.row] = self._compiled(item, answer)
+        self._confirm(found, waiting)
+        return self._blamed(found)
+
+    def _blamed(self, found: Mapping[str, Sequence[Told]]) -> dict[str, list[Told]]:
+        every = Blaming(self.asking, self.ready.description, self.names).blamed(
+            [item for rows in found.values() for item in rows]
+        )
+        rest = iter(every)
+        return {file: list(itertools.islice(rest, len(rows))) for file, rows in found.items()}
+
+    def _from_map(self, bound: Bound, candidate: Candidate) -> Told | None:
+        """What a stored map knows of an entry; None: it does not cover it, or lacks what a compile would tell."""
+        if self.judge is None or self.ready.covered(bound, candidate) is None:
+            return None
+        config = binding.full(bound, self.judge.space.baseline)
+        found = self.judge(config)
+        passing = found.verdict is Feasibility.FEASIBLE
+        if found.basis is not Basis.COMPILED or (passing and (found.resources is None or not found.digest)):
+            return None
+        return Told(
+            bound=bound,
+            verdict=found.verdict,
+            basis="map",
+            config=config,
+            outcome=found.outcome,
+            reason=found.reason,
+            at=found.line,
+            digest=found.digest,
+            resources=found.resources,
+            launch=self._launch(found.digest, bound) if passing else "",
+            because=() if passing else self._because(bound, found),
+            repeat=self._repeat(bound, candidate),
+        )
+
+    def _compiled(self, item: Waiting, answer: Answer) -> Told:
+        bound = item.bound
+        config = binding.full(bound, self.judge.space.baseline) if self.judge else {}
+        if isinstance(answer, Fault):
+            return Told(bound=bound, verdict=Feasibility.UNKNOWN, basis="no answer", config=config, reason=answer.text)
+        verdict, reason, digest = feasibility(answer.outcome), answer.reason, digest_of(answer)
+        line = self.asking.kernel.lines(reason.location) if reason and reason.location else None
+        predicted = self.judge(config) if self.judge and self.judge.space.joint else None
+        return Told(
+            bound=bound,
+            verdict=verdict,
+            basis="compiled" if verdict is not Feasibility.UNKNOWN else "no answer",
+            config=config,
+            outcome=answer.outcome.value,
+            how=reason.kind if reason else "",
+            reason=reason.text if reason else "",
+            at=f"{reason.location.file}:{line}" if reason and reason.location and line else "",
+            digest=digest,
+            resources=answer.resources,
+            launch=self._launch(digest, bound) if digest and answer.outcome is Outcome.PASS else "",
+            because=self._because(bound, predicted) if verdict is Feasibility.INFEASIBLE else (),
+            repeat=self._repeat(bound, item.candidate),
+        )
+
+    def _launch(self, digest: str, bound: Bound) -> str:
+        """Program and launch at the audit's own sizes: entries for several sizes are compared at one."""
+        moves = {name: value for name, value in bound.moves.items() if name not in bound.sizes}
+        try:
+            candidate = self._described(bound).candidate(moves)
+        except UsageError:
+            return digest
+        return f"{digest} {candidate.grid!r} {sorted(candidate.args.items(), key=repr)!r}"
+
+    def _described(self, bound: Bound) -> Description:
+        return binding.extended(self.ready.description, bound.moves, self.names)
+
+    def _because(self, bound: Bound, told: Judgement | None) -> tuple[str, ...]:
+        """What forbids an entry: demands of the source with their lines, then what the map has learned."""
+        values = self._described(bound).names(bound.moves)
+        values.setdefault("num_warps", self.names.options.get("num_warps", 4))
+        found: dict[str, list[str]] = {}
+        for rule in self.demands:
+            if screen.violates(rule, values):
+                line = self.asking.kernel.lines(rule.location)
+                found.setdefault(rule.text, []).extend([str(line)] if line else [])
+        read = [f"{text} ({_lines(lines)})" if lines else text for text, lines in found.items()]
+        telling = told.telling if told else ()
+        more = [f"{c.words} ({c.standing})" for c in telling if not (read and c.standing is Standing.READ)]
+        return tuple(dict.fromkeys([*read, *more]))
+
+    def _confirm(self, told: dict[str, list[Told]], waiting: Sequence[Waiting]) -> None:
+        """Compile again, under another hash seed, what is to be called one program; what differs is called nothing."""
+        alike: list[Waiting] = []
+        for file, rows in told.items():
+            groups: dict[str, set[str]] = {}
+            for row in rows:
+                groups.setdefault(row.launch, set()).add(repr(row.bound.entry.config))
+            shared = {launch for launch, configs in groups.items() if launch and len(configs) > 1}
+            alike += [item for item in waiting if item.file == file and rows[item.row].launch in shared]
+        self.asking.second.confirm([item.candidate for item in alike])
+        for item in alike:
+            if self.asking.is_stable(item.candidate) is False:
+                told[item.file][item.row] = msgspec.structs.replace(told[item.file][item.row], launch="")
+
+    def idle(self, told: Mapping[str, Sequence[Told]]) -> dict[str, tuple[Value, ...]]:
+        """Options that entries set, that the stored map does not turn, and that leave its baseline as it is."""
+        space = self.ready.space
+        if not self.ready.map or space is None or space.stable is False:
+            return {}
+        asked: dict[tuple[str, str], tuple[Value, Candidate]] = {}
+        for item in (item for rows in told.values() for item in rows):
+            for name, value in item.bound.entry.said.items():
+                turned = name in space.baseline or name in space.recipe.fixed or name in item.bound.overridden
+                option = self.names.kind(name) is KnobKind.OPTION and repr(value) != repr(self.names.options[name])
+                if option and not turned:
+                    description = binding.extended(self.ready.description, {name: value}, self.names)
+                    asked[name, repr(value)] = (value, description.candidate({name: value}))
+        answers = self.asking.ask([candidate for _, candidate in asked.values()], "options beside the baseline")
+        found: dict[str, tuple[Value, ...]] = {}
+        for ((name, _), (value, candidate)), answer in zip(asked.items(), answers, strict=True):
+            if digest_of(answer) == space.digest:
+                self.asking.second.confirm([candidate])
+                found[name] = (*found.get(name, ()), value) if self.asking.is_stable(candidate) else ()
+        return found
+
+    def _repeat(self, bound: Bound, candidate: Candidate) -> str:
+        """A command that compiles the entry again: by the map, where it can; else as the baseline of a probe."""
+        moves, space = self.ready.covered(bound, candidate), self.ready.space
+        if moves is not None and space is not None:
+            away = [screen.quoted(n, v) for n, v in moves.items() if repr(v) != repr(space.baseline[n])]
+            return " ".join([f"gluonmap repeat {shlex.quote(self.ready.map)}", *away])
+        settings, wishes = self.asking.settings, self.asking.settings.wishes
+        file = shlex.quote(shown_path(self.asking.campaign.path))
+        parts = [f"gluonmap probe {file} --target {self.asking.target.name}"]
+        parts += [f"--kernel {wishes.kernel}"] if wishes.kernel else []
+        parts += [f"--stub {name}" for name in settings.stubs]
+        parts += [f"--probe-file {shlex.quote(str(settings.probe_file))}"] if settings.probe_file else []
+        parts += [f"--regime {wishes.regime}"] if wishes.regime else []
+        args = {**wishes.args, **bound.sizes}
+        parts += [f"--arg {shlex.quote(f'{name}={value}')}" for name, value in args.items()]
+        parts += [f"--derive {shlex.quote(f'{name}={text}')}" for name, text in wishes.derive.items()]
+        parts += [f"--grid {shlex.quote(wishes.grid)}"] if wishes.grid else []
+        entry, sets = bound.entry, bound.moves
+        if Path(entry.file).suffix == ".json" and not entry.name.startswith("["):
+            parts.append(f"--config {shlex.quote(f'{entry.file}#{entry.name}' if entry.name else entry.file)}")
+            sets = {**wishes.sets, **bound.defaults}
+        parts += [f"--set {screen.quoted(name, value)}" for name, value in sets.items() if name not in bound.sizes]
+        return " ".join([*parts, "--depth singles", '--out "$(mktemp -d)"'])
+
+
+def _lines(numbers: Sequence[str]) -> str:
+    once = list(dict.fromkeys(numbers))
+    return f"line{'s' if len(once) > 1 else ''} {', '.join(once)}"

@@ -1,0 +1,194 @@
+"""The map that an audit stands on: a stored one that still holds, or one of the entries alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gluonmap.audit import bound_entries as binding
+from gluonmap.audit.bound_entries import Bound, Names
+from gluonmap.audit.compiles import Asking, passed
+from gluonmap.audit.request import Wanted, shown_path
+from gluonmap.audit.shipped_files import Entry
+from gluonmap.model import codec
+from gluonmap.model.candidate import Candidate, Config, Value
+from gluonmap.model.dtypes import describe_argument
+from gluonmap.model.errors import UsageError
+from gluonmap.model.events import Event
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.verdict import COMPILED, Outcome, Verdict
+from gluonmap.probe import rebuild, screen
+from gluonmap.runner import journal
+from gluonmap.runner.determinism import digest_of
+from gluonmap.spec import description as describe
+from gluonmap.spec.description import Description
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A map to judge by, and what makes candidates for it."""
+
+    space: SpaceMap | None
+    """None: no entry passes."""
+    description: Description
+    map: str = ""
+    """Its file, where it is a stored one."""
+    beside: Entry | None = None
+    """The entry that is its baseline, where it is none."""
+
+    def covered(self, bound: Bound, candidate: Candidate) -> Config | None:
+        """An entry as moves of the stored map; None: it sets something that the map does not turn."""
+        if not self.map or self.space is None:
+            return None
+        moves = {name: value for name, value in bound.moves.items() if name in self.space.baseline}
+        return moves if compiled(self.description.candidate(moves)) == compiled(candidate) else None
+
+
+def compiled(candidate: Candidate) -> str:
+    """Equal for compiles of one program: of sizes counts what the compiler looks at."""
+    seen = {name: describe_argument(value) for name, value in candidate.args.items()}
+    return repr((sorted(seen.items()), sorted((name, repr(value)) for name, value in candidate.config.items())))
+
+
+@dataclass(slots=True)
+class Grounding:
+    """Finds or makes the map."""
+
+    asking: Asking
+    wanted: Wanted
+    notes: list[str] = field(default_factory=list)
+
+    # -- a stored one --------------------------------------------------------------------------------------------
+
+    def stored(self) -> tuple[SpaceMap, str] | None:
+        """The map to work from and its file; None: there is none that holds here, and a note says why.
+
+        Its baseline is compiled again: if it is another program now, the map is of another kernel.
+
+        Raises:
+            UsageError: a map was named, and it cannot be read, is not of this question, or holds no longer.
+        """
+        path = self.wanted.map or self.asking.campaign.map_path(self.asking.target, self.asking.inspection)
+        if not self.wanted.map and not Path(path).is_file():
+            return None
+        space, shown = codec.read_map(Path(path)), shown_path(Path(path))
+        why = self._of_something_else(space) or self._changed_since(space)
+        if not why:
+            return space, shown
+        if self.wanted.map:
+            raise UsageError(f"the map {shown} cannot be used: {why}.")
+        self.notes.append(f"the map {shown} is not used: {why}")
+        self.asking.campaign.listen(Event("note", self.notes[-1]))
+        return None
+
+    def _of_something_else(self, space: SpaceMap) -> str:
+        """What keeps a map from being this question's, in words; "" where nothing does."""
+        campaign, settings, wishes = self.asking.campaign, self.asking.settings, self.asking.settings.wishes
+        if space.kernel != self.asking.inspection.kernel or space.target != self.asking.target.name:
+            return f"it is of {space.kernel} on {space.target}"
+        if space.triton != campaign.triton and not self.wanted.any_triton:
+            return f"it was made with Triton {space.triton}, and this is {campaign.triton} (--any-triton uses it)"
+        if space.outcome not in COMPILED:
+            return f"its baseline is {space.outcome}"
+        shape = self.asking.kernel.probe.shapes.get(wishes.regime, {}) if wishes.regime else {}
+        known = {**space.recipe.fixed, **space.recipe.args, **space.shape}
+        for name, value in {**shape, **wishes.args}.items():
+            if repr(known.get(name)) != repr(value):
+                return f"it has {name} = {known.get(name)!r} and not {value!r}"
+        for name, text in wishes.derive.items():
+            if space.recipe.derive.get(name) != text:
+                return f"it has {name} = {space.recipe.derive.get(name)!r} and not {text!r}"
+        if wishes.grid and wishes.grid != space.recipe.grid:
+            return f"its grid is {space.recipe.grid!r}"
+        if settings.stubs and settings.stubs != space.recipe.stubs:
+            return f"it was made with --stub {', '.join(space.recipe.stubs) or 'nothing'}"
+        return ""
+
+    def _changed_since(self, space: SpaceMap) -> str:
+        """What shows that the map is of an earlier kernel, in words; "" where its baseline is what it was."""
+        try:
+            candidate = rebuild.description_of(space).candidate({})
+        except UsageError as error:
+            return str(error)
+        answer = self.asking.one(candidate, "the map's baseline")
+        if not isinstance(answer, Verdict) or answer.outcome is not Outcome.PASS:
+            is_now = answer.outcome if isinstance(answer, Verdict) else "without an answer"
+        elif space.stable is not False and space.digest and digest_of(answer) != space.digest:
+            is_now = "another program"
+        else:
+            self.asking.lean_on(candidate, answer)
+            return ""
+        command = f"gluonmap probe {shlex.quote(space.file)} --target {space.target}"
+        return f"its baseline is {is_now} now, so the kernel has changed since ({command} maps it anew)"
+
+    # -- one of the entries --------------------------------------------------------------------------------------
+
+    def described(self, values: Config, domains: Mapping[str, tuple[Value, ...]], names: Names) -> Description:
+        """The description whose baseline are these values, and whose knobs are what the entries set, no others.
+
+        Raises:
+            NeedsHelp: what cannot be inferred.
+        """
+        wishes, probe = self.asking.settings.wishes, self.asking.kernel.probe
+        probe = dataclasses.replace(
+            probe,
+            knobs=dict(domains) or probe.knobs,
+            baseline={name: value for name, value in probe.baseline.items() if names.kind(name) is not None},
+        )
+        config = {name: value for name, value in values.items() if names.kind(name) is not None}
+        wishes = dataclasses.replace(wishes, config=config, config_name="the entries")
+        return describe.describe(self.asking.inspection, self.asking.target, probe, wishes)
+
+    def made(
+        self, bounds: Sequence[Bound], merged: Config, domains: Mapping[str, tuple[Value, ...]], names: Names
+    ) -> Ready | None:
+        """A map of the entries' own values, one knob at a time, around the first entry that passes; None: none does.
+
+        `merged` has a value for every key that some entry sets.
+        """
+        tried: set[str] = set()
+        for bound in bounds:
+            start = {**merged, **{name: value for name, value in bound.moves.items() if name not in bound.sizes}}
+            description = self.described(start, domains, names)
+            full = binding.with_defaults(bound, description, names)
+            candidate = candidate_of(description, full, names)
+            if isinstance(candidate, str) or journal.key_of(candidate) in tried:
+                continue
+            tried.add(journal.key_of(candidate))
+            answer = self.asking.one(candidate, "entry")
+            if isinstance(answer, Verdict) and passed(answer):
+                self.asking.lean_on(candidate, answer)
+                description = self.described({**start, **full.defaults}, domains, names)
+                return Ready(self._folded(description, domains), description, beside=bound.entry)
+        return None
+
+    def _folded(self, description: Description, domains: Mapping[str, tuple[Value, ...]]) -> SpaceMap:
+        """The map that the baseline and the single values of the entries' knobs give."""
+        base = description.candidate({})
+        singles = [c for (name, _), c in screen.singles(description).items() if name in domains]
+        answer = self.asking.one(base, "baseline")
+        found = self.asking.ask(singles, "single values")
+        if passed(answer):
+            alike = [c for c, a in zip(singles, found, strict=True) if passed(a) and digest_of(a) == digest_of(answer)]
+            self.asking.second.confirm([base, *alike])
+        stable = {journal.compile_key(c): self.asking.is_stable(c) for c in (base, *singles)}
+        campaign = self.asking.campaign
+        return screen.fold(
+            description,
+            self.asking.inspection,
+            screen.Identity(shown_path(campaign.path), campaign.triton, self.asking.settings.stubs, ""),
+            self.asking.answers,
+            {key: same for key, same in stable.items() if same is not None},
+            self.asking.kernel.lines,
+        )
+
+
+def candidate_of(description: Description, bound: Bound, names: Names) -> Candidate | str:
+    """The compile of an entry; or, in words, why host code cannot make it."""
+    try:
+        return binding.extended(description, bound.moves, names).candidate(bound.moves)
+    except UsageError as error:
+        return str(error)

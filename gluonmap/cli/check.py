@@ -1,0 +1,185 @@
+"""gluonmap check: what a project ships, judged: lists of configurations, restrictions, pruning functions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gluonmap.cli.kernel_options import flags, settings_of
+from gluonmap.cli.reexec import become
+
+if TYPE_CHECKING:
+    from gluonmap.audit.findings import Audit
+    from gluonmap.audit.rules import Rule
+    from gluonmap.audit.run import Wanted
+    from gluonmap.audit.shipped_files import Source
+
+
+@click.command()
+@click.argument("kernel_file", type=click.Path(path_type=Path), metavar="KERNEL")
+@click.argument("more", nargs=-1, metavar="[FILE]…")
+@click.option(
+    "--configs",
+    "configs",
+    multiple=True,
+    metavar="FILE[#ENTRY]",
+    help="A list to audit; without any, and without a rule, the kernel's own @triton.autotune list.",
+)
+@click.option("--restriction", multiple=True, metavar="EXPR", help="A Kernel Tuner restriction to judge by the map.")
+@click.option("--prune", multiple=True, metavar="FILE.py:FUNCTION", help="A pruning function to judge by the map.")
+@click.option(
+    "--target",
+    "-t",
+    multiple=True,
+    metavar="NAME[,NAME]",
+    help="By default those that the files' names tell, else of the probe file's TARGETS, else of the kernel's maps, "
+    "else all that its API allows.",
+)
+@click.option("--map", "map_file", default="", metavar="FILE", help="By default the kernel's own below reports/.")
+@click.option("--any-triton", is_flag=True, help="Use a map that another Triton made.")
+@click.option("--no-compile", is_flag=True, help="Say only what the map knows: needs no Triton.")
+@click.option(
+    "--samples", type=click.IntRange(1), default=4096, show_default=True, help="What a function is asked about at most."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "never"]),
+    default="error",
+    show_default=True,
+    help="The least finding that makes the exit code 1.",
+)
+@flags(
+    *("kernel", "sets", "args", "derive", "grid", "regime", "probe_file", "stubs"),
+    *("jobs", "deadline", "memory", "python", "out"),
+    sets="A value that the call gives to every entry.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON (several targets: a list).")
+@flags("quiet")
+def check(kernel_file: Path, more: Sequence[str], configs: Sequence[str], **options: Any) -> None:
+    """Audit what a project ships for KERNEL: configuration files, its @triton.autotune list, restrictions, pruning.
+
+    Every entry is compiled in a process of its own, unless a map of the kernel knows it. Read are JSON of aiter, vLLM,
+    SGLang and Triton, JSON lines, and Python files with triton.Config(…) or Kernel Tuner's restrictions.
+
+    Exit codes: 0 nothing found, 1 findings (see --fail-on), 2 usage, 3 fault, 130 interrupted.
+
+    \b
+    gluonmap check my_kernel.py
+    gluonmap check kernels/cdna4/gemm_mxfp4.py --configs configs/gfx950/gluon/gemm/gemm_mxfp4/DEFAULT.json
+    """
+    if options["python"]:
+        become(options["python"])
+    from gluonmap.audit.findings import Severity
+    from gluonmap.report import check as audited
+
+    sources = _sources([*configs, *more], kernel_file)
+    wanted = _wanted(sources, options)
+    audits = list(_audits(kernel_file, wanted, options))
+    if options["as_json"]:
+        _print_json(audits)
+    else:
+        for number, audit in enumerate(audits):
+            if number:
+                click.echo()
+            audited.render(audit)
+    audited.report_to_github(audits)
+    worst = {"error": Severity.ERROR, "warning": Severity.WARNING}.get(options["fail_on"])
+    failing = worst is not None and any(f.severity.rank <= worst.rank for audit in audits for f in audit.findings)
+    sys.exit(1 if failing else 0)
+
+
+def _sources(names: Sequence[str], kernel_file: Path) -> list[Source]:
+    from gluonmap.audit import shipped_files
+
+    found: list[Source] = []
+    for name in dict.fromkeys(names):
+        path = Path(name.partition("#")[0])
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*.json") if file.is_file())
+            if not files:
+                raise click.UsageError(f"the folder {name} has no .json file.")
+            found += [shipped_files.read(str(file)) for file in files]
+        elif path.resolve() != kernel_file.resolve():
+            found.append(shipped_files.read(name))
+    return found
+
+
+def _wanted(sources: Sequence[Source], options: dict[str, Any]) -> Wanted:
+    from gluonmap.audit.findings import Place
+    from gluonmap.audit.rules import Rule
+    from gluonmap.audit.run import Wanted
+    from gluonmap.audit.shipped_files import Form
+
+    rules: list[Rule] = []
+    for source in sources:
+        if source.form is Form.RULES:
+            places = tuple(Place(source.file, line) for line in source.lines)
+            rules.append(Rule(source.file, places, source.restrictions, domains=source.domains))
+    if options["restriction"]:
+        texts = tuple(options["restriction"])
+        for text in texts:
+            if text.strip().startswith("lambda"):
+                raise click.UsageError(
+                    f"--restriction takes an expression of the knobs, and {text!r} is a function: give what it "
+                    "returns, or a function of a file with --prune FILE.py:FUNCTION."
+                )
+        rules.append(Rule(texts[0] if len(texts) == 1 else "the restrictions", restrictions=texts))
+    rules += [_function(text) for text in options["prune"]]
+    lists = tuple(source for source in sources if source.form is not Form.RULES)
+    return Wanted(
+        sources=lists,
+        own_list=not lists,
+        rules=tuple(rules),
+        map=options["map_file"],
+        any_triton=options["any_triton"],
+        samples=options["samples"],
+    )
+
+
+def _function(text: str) -> Rule:
+    import ast
+
+    from gluonmap.audit.findings import Place
+    from gluonmap.audit.rules import Rule
+    from gluonmap.source import kernel_text
+
+    name, colon, function = text.rpartition(":")
+    path = Path(name)
+    if not colon or not function.isidentifier() or not path.is_file():
+        what = f"there is no file {name}" if colon and function.isidentifier() else f"{text!r} names no function"
+        raise click.UsageError(f"--prune takes FILE.py:FUNCTION: {what}.")
+    try:
+        body = ast.parse(kernel_text.text_of(path)).body
+    except (SyntaxError, ValueError) as error:
+        raise click.UsageError(f"--prune: {name} is no Python: {error}.") from error
+    lines = [node.lineno for node in body if isinstance(node, ast.FunctionDef) and node.name == function]
+    place = Place(name, lines[-1] if lines else None, function)
+    return Rule(f"{path.name}:{function}", (place,), file=name, function=function)
+
+
+def _audits(kernel_file: Path, wanted: Wanted, options: dict[str, Any]) -> Sequence[Audit]:
+    from gluonmap.audit import from_map, run
+    from gluonmap.cli.progress import Progress
+    from gluonmap.model import codec
+    from gluonmap.model.errors import UsageError
+
+    chosen = [name for text in options["target"] for name in text.split(",") if name.strip()]
+    if options["no_compile"]:
+        if not wanted.map:
+            raise UsageError("--no-compile needs a map: name it with --map FILE.")
+        return [from_map.audit(codec.read_map(Path(wanted.map)), wanted)]
+    with Progress(quiet=options["quiet"]) as listen:
+        audits = list(run.run(settings_of(kernel_file, options), wanted, chosen, listen))
+    if not audits:
+        raise UsageError("there is nothing to audit.")
+    return audits
+
+
+def _print_json(audits: Sequence[Audit]) -> None:
+    from gluonmap.model import codec
+
+    click.echo(codec.dumps(audits[0] if len(audits) == 1 else list(audits)), nl=False)

@@ -1,0 +1,67 @@
+"""What a shell offers after TAB: targets, and the knobs of a map with their values. A mistake offers nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from gluonmap.model.space_map import SpaceMap
+
+
+def targets(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names and aliases of targets; in a list with commas, after the last one."""
+    from gluonmap.model.targets import TARGETS
+
+    before, comma, begun = incomplete.rpartition(",")
+    given = set(before.split(","))
+    names = [(name, t) for t in TARGETS for name in (t.name, t.alias) if name and name not in given]
+    return [
+        CompletionItem(before + comma + name, help=f"{t.vendor}, {t.shared_bytes:,} bytes of shared memory")
+        for name, t in names
+        if name.startswith(begun)
+    ]
+
+
+def moves(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """KNOB=VALUE of the map that the command line names, with what each did.
+
+    bash takes `=` for a border of words: then what stands before it has come already, and the value alone is wanted.
+    """
+    space = _map_of(ctx)
+    if space is None:
+        return []
+    words = [word for word in ctx.params.get("moves") or () if word]
+    knob = words[-2] if words[-1:] == ["="] and len(words) > 1 else words[-1] if words else ""
+    alone = knob in space.knobs
+    offered = []
+    for name, text, said in _values(space):
+        whole = text if alone else f"{name}={text}"
+        if (name == knob or not alone) and whole.startswith(incomplete):
+            offered.append(CompletionItem(whole, help=said))
+    return offered
+
+
+def _map_of(ctx: click.Context) -> SpaceMap | None:
+    from gluonmap.model import codec
+    from gluonmap.model.errors import GluonmapError
+
+    try:
+        return codec.read_map(Path(ctx.params["map_file"]))
+    except (GluonmapError, KeyError, TypeError, OSError):
+        return None
+
+
+def _values(space: SpaceMap) -> Iterator[tuple[str, str, str]]:
+    """Each value of each knob as it is typed, and what became of it."""
+    from gluonmap.model.knobs import Effect
+    from gluonmap.probe.screen import spelled
+
+    for name, knob in space.knobs.items():
+        for value in knob.values:
+            said = "baseline" if value.effect is Effect.BASELINE else value.outcome
+            yield name, spelled(value.value), f"{said}: {value.reason}" if value.reason else said

@@ -1,0 +1,98 @@
+"""gluonmap find-default: the smallest change of a failing baseline that compiles."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from gluonmap.cli.kernel_options import flags, settings_of
+from gluonmap.cli.option_values import pair
+from gluonmap.cli.reexec import become
+
+if TYPE_CHECKING:
+    from gluonmap.model.candidate import Config
+    from gluonmap.probe.campaign import Default
+
+_TAKEN = (
+    *("target", "kernel", "sets", "domains", "config", "args", "derive", "grid", "regime", "probe_file"),
+    *("stubs", "restrict", "jobs", "memory", "resume", "retry", "python", "out", "quiet"),
+)
+"""Parameters of `gluonmap probe` that mean the same here."""
+_UNSAID = ("target", "jobs", "resume", "retry", "quiet")
+"""Of these, what the command that goes on does not repeat as it was given."""
+
+
+@click.command("find-default")
+@click.argument("kernel_file", type=click.Path(path_type=Path))
+@flags(*_TAKEN)
+@click.option("--budget", type=click.IntRange(1), default=200, show_default=True, metavar="N", help="Compiles at most.")
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="After it a candidate is HUNG; by default 120 for the baseline, 30 for its changes.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON (several targets: a list).")
+def find_default(kernel_file: Path, budget: int, as_json: bool, **options: Any) -> None:
+    """Find the smallest change of the baseline of KERNEL_FILE that compiles, where the baseline fails.
+
+    Takes what `gluonmap probe` takes. Tries what the source demands first, then every knob alone, then several
+    together. Nothing is changed: the command that goes on is printed, and what to write into a probe file.
+
+    Exit codes: 0 found, or the baseline passes; 1 none was found; 2 usage; 3 fault.
+
+    \b
+    gluonmap find-default my_kernel.py -t cdna4 --arg a_ptr='*bf16' --set BLOCK_M=512
+    """
+    if options["python"]:
+        become(options["python"])
+    from gluonmap.cli.progress import Progress
+    from gluonmap.model import codec
+    from gluonmap.probe import campaign
+    from gluonmap.report import find_default as defaulted
+
+    settings = settings_of(kernel_file, options)
+    wanted = [name for text in options["target"] for name in text.split(",") if name.strip()]
+    given = list(_given(click.get_current_context()))
+    found: list[dict[str, object]] = []
+    progress = Progress(quiet=options["quiet"])
+    with progress as listen:
+        for default in campaign.defaults(settings, wanted, listen, budget):
+            progress.rest()
+            command = _command(kernel_file, default, given)
+            found.append(defaulted.document(default, command))
+            if not as_json:
+                click.echo(("\n" if len(found) > 1 else "") + defaulted.render(default, command), nl=False)
+    if as_json:
+        click.echo(codec.dumps(found[0] if len(found) == 1 else found), nl=False)
+    sys.exit(1 if any(item["moves"] is None for item in found) else 0)
+
+
+def _given(ctx: click.Context) -> Iterator[tuple[str, str]]:
+    """What was said on the command line or in the environment, as arguments of `gluonmap probe`."""
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        said = ctx.get_parameter_source(name) in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+        if not said or name not in _TAKEN or name in _UNSAID:
+            continue
+        value = ctx.params[name]
+        for text in value if isinstance(value, tuple) else (value,):
+            yield parameter.opts[0], str(text)
+
+
+def _command(kernel_file: Path, default: Default, given: list[tuple[str, str]]) -> str:
+    """The `gluonmap probe` that starts from the baseline that was found."""
+    from gluonmap.probe.screen import quoted
+
+    moves: Config = default.mended.passing[0].moves if default.mended and default.mended.passing else {}
+    kept = [
+        word for flag, text in given if not (flag == "--set" and pair(text, flag)[0] in moves) for word in (flag, text)
+    ]
+    words = ["gluonmap", "probe", str(kernel_file), "--target", default.space.target, *kept]
+    return " ".join([*map(shlex.quote, words), *(f"--set {quoted(name, value)}" for name, value in moves.items())])

@@ -1,0 +1,44 @@
+"""gluonmap lint: the traps of tuning, from the text of Triton and Gluon files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
+@click.option("--select", default="", metavar="CODES", help="Look for these alone: GM101,GM2; GM is all there are.")
+@click.option("--ignore", default="", metavar="CODES", help="Do not look for these.")
+@click.option(
+    "--budget", type=click.IntRange(1), metavar="N", help="Most configurations of one tuner (GM106).  [default: 200]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def lint(paths: tuple[Path, ...], select: str, ignore: str, budget: int | None, as_json: bool) -> None:
+    """Say what in Triton and Gluon files will make a tuner fail, lie or race one program against itself.
+
+    Reads text only: nothing is imported, compiled or run. Of a folder all *.py below that speak of Triton are read.
+    A comment `# gluonmap: ignore[GM101]` at a line, or alone above it, hides what is found there. docs/lint.md has an
+    example of each code. In GitHub Actions each finding is an annotation, and the page of the run lists them.
+
+    Exit codes: 0 nothing found, 1 something found, 2 usage, 3 fault.
+
+    \b
+    gluonmap lint kernels/
+    """
+    from gluonmap.lint import MOST_CONFIGS, Settings, chosen_codes
+    from gluonmap.lint import lint as read
+    from gluonmap.model import codec
+    from gluonmap.report import github
+    from gluonmap.report import lint as linted
+
+    settings = Settings(chosen_codes(select, ignore), MOST_CONFIGS if budget is None else budget)
+    found = read(paths, settings)
+    click.echo(codec.dumps(found).decode() if as_json else linted.render(found), nl=False)
+    for item in found.findings:
+        level = github.Level.ERROR if item.code == "GM001" else github.Level.WARNING
+        github.annotate(level, f"{item.message}.\n{linted.mend(item)}", file=item.path, line=item.line, title=item.code)
+    github.summarise(linted.markdown(found))
+    sys.exit(1 if found.findings else 0)

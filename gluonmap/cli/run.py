@@ -1,0 +1,73 @@
+"""gluonmap run: one configuration of a kernel, compiled and executed on the CPU."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gluonmap.cli.kernel_options import flags, settings_of
+from gluonmap.cli.option_values import pair, value_of
+from gluonmap.cli.reexec import become
+
+_TAKEN = (
+    *("target", "kernel", "sets", "config", "args", "derive", "grid", "regime", "probe_file"),
+    *("stubs", "deadline", "memory", "sanitize", "thorough", "python", "quiet"),
+)
+"""Parameters of `gluonmap probe` that mean the same here."""
+
+
+@click.command()
+@click.argument("kernel_file", type=click.Path(path_type=Path))
+@flags(*_TAKEN, target="Targets to run for, each apart: gfx942, gfx950; by default those that the kernel's API allows.")
+@click.option("--shape", default="", metavar="M=…,N=…", help="Sizes to run at; by default small ones, and ragged ones.")
+@click.option(
+    "--dump-trace",
+    "trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write every instruction that was executed there, as tab-separated text (one target).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON (several targets: a list).")
+def run(kernel_file: Path, shape: str, trace: Path | None, as_json: bool, **options: Any) -> None:
+    """Execute one configuration of KERNEL_FILE on the CPU and compare what it computes. No GPU is needed.
+
+    The machine code for gfx942 or gfx950 runs on the inputs of the probe file, on small sizes, and is held against its
+    reference. The configuration is the probe file's baseline with what --set or --config say.
+
+    Exit codes: 0 right on these inputs under this model of the hardware; 1 wrong, unsafe, not executed or not compiled;
+    2 usage; 3 fault.
+
+    \b
+    gluonmap run kernels/cdna3/gemm_bf16.py --set BLOCK_M=64 --set num_warps=2 --target gfx942
+    gluonmap run kernels/rmsnorm.py --sanitize
+    """
+    if options["python"]:
+        become(options["python"])
+    from rich.console import Console
+
+    from gluonmap.cli.progress import Progress
+    from gluonmap.model import codec
+    from gluonmap.model.errors import UsageError
+    from gluonmap.probe import campaign
+    from gluonmap.report import run as executed
+
+    given = [pair(text, "--shape") for text in shape.split(",") if text.strip()]
+    sizes = {name: value_of(text) for name, text in given}
+    wanted = [name for text in options["target"] for name in text.split(",") if name.strip()]
+    if trace is not None and len(wanted) != 1:
+        raise UsageError("--dump-trace writes the trace of one target: name it with --target.")
+    settings = settings_of(kernel_file, {**options, "stage": "run", "jobs": 1, "out": None})
+    found: list[executed.Executed] = []
+    progress = Progress(quiet=options["quiet"])
+    with progress as listen:
+        for ran in campaign.executed(settings, wanted, listen, sizes, trace):
+            progress.rest()
+            found.append(executed.of(ran))
+            if not as_json:
+                executed.render(found[-1], Console(), first=len(found) == 1)
+    if as_json:
+        click.echo(codec.dumps(found[0] if len(found) == 1 else found), nl=False)
+    sys.exit(0 if all(item.outcome == "PASS" for item in found) else 1)

@@ -1,0 +1,66 @@
+"""Two maps side by side: which configuration of the one is which of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gluonmap.model.candidate import Config
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.query.feasibility import Judge, Judgement, Key, key_of, same
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What both maps say of one configuration."""
+
+    config: Config
+    """As the first map spells it."""
+    other: Config
+    """As the second map spells it."""
+    before: Judgement
+    after: Judgement
+
+
+class Bridge:
+    """The configurations of one map as those of the other: a knob that one map alone turns is held."""
+
+    def __init__(self, before: SpaceMap, after: SpaceMap) -> None:
+        self.before, self.after = before, after
+        self.judges = Judge(before), Judge(after)
+        self.shared = tuple(n for n in before.baseline if n in after.baseline)
+        self.held: Config = _alone(before, after) | _alone(after, before)
+        """Knob of one map -> the value that the other map has it at, else its own map's baseline."""
+        self.one_baseline = all(same(before.baseline[n], after.baseline[n]) for n in self.shared)
+
+    def to_after(self, config: Config) -> Config | None:
+        """A configuration of the first map; None where it turns a knob that the second map does not."""
+        return self._across(config, self.after.baseline)
+
+    def to_before(self, config: Config) -> Config | None:
+        """A configuration of the second map; None where it turns a knob that the first map does not."""
+        return self._across(config, self.before.baseline)
+
+    def moves(self, config: Config) -> Config:
+        """The moves of a configuration of the first map from its baseline, held knobs being where they are held."""
+        return {n: v for n, v in config.items() if not same(v, self.held.get(n, self.before.baseline[n]))}
+
+    def told(self) -> list[Told]:
+        """What both maps say of every configuration that one of them was asked."""
+        before, after = self.judges
+        asked = [(config, self.to_after(config)) for config in before.asked()]
+        asked += [(config, other) for other in after.asked() if (config := self.to_before(other)) is not None]
+        both: dict[Key, tuple[Config, Config]] = {}
+        for config, other in asked:
+            if other is not None:
+                both.setdefault(key_of(config), (config, other))
+        return [Told(config, other, before(config), after(other)) for config, other in both.values()]
+
+    def _across(self, config: Config, names: Iterable[str]) -> Config | None:
+        if any(name in self.held and not same(value, self.held[name]) for name, value in config.items()):
+            return None
+        return {name: self.held[name] if name in self.held else config[name] for name in names}
+
+
+def _alone(space: SpaceMap, other: SpaceMap) -> Config:
+    return {n: other.recipe.fixed.get(n, v) for n, v in space.baseline.items() if n not in other.baseline}

@@ -1,0 +1,148 @@
+"""What differs between two maps and is no finding, and what a reader must know to trust the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from gluonmap.diff.bridge import Bridge
+from gluonmap.model import targets
+from gluonmap.model.candidate import Config, Stage, Value
+from gluonmap.model.joint_map import Joint, Standing
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.verdict import COMPILED
+
+CAUSES = ("kernel", "target", "Triton", "source", "arguments", "fixed", "derived")
+"""Circumstances that can change what is compiled."""
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One of the two maps."""
+
+    kernel: str
+    file: str
+    target: str
+    triton: str
+    baseline: Config
+    outcome: str
+    """Of the baseline."""
+    stable: bool | None
+    depth: str
+    """"singles", "joint" or "deep"."""
+    stage: str
+    """The last stage that was asked for."""
+
+
+class Circumstance(msgspec.Struct, frozen=True):
+    """Something that is no finding and may be the cause of one."""
+
+    name: str
+    """kernel, file, target, Triton, source, arguments, sizes, grid, fixed, derived, restrictions, baseline, depth,
+    stage, sanitizer, device."""
+    before: str
+    after: str
+
+
+def vendor(space: SpaceMap) -> str:
+    """The maker of the map's target."""
+    return targets.find(space.target).vendor
+
+
+def stage(space: SpaceMap) -> Stage:
+    """The last stage that was asked for."""
+    return space.on_device.stage if space.on_device else Stage.COMPILE
+
+
+def watched(space: SpaceMap) -> bool:
+    """Whether the sanitizer watched the executions."""
+    return space.recipe.trial is not None and space.recipe.trial.watch.sanitize
+
+
+def depth(space: SpaceMap) -> str:
+    """How many knobs were turned at once: "singles", "joint" or "deep"."""
+    return space.joint.depth if space.joint else "singles"
+
+
+def side(space: SpaceMap) -> Side:
+    """The map without its findings."""
+    return Side(
+        space.kernel, space.file, space.target, space.triton, space.baseline, space.outcome, space.stable,
+        depth(space), stage(space).value,
+    )  # fmt: skip
+
+
+def circumstances(bridge: Bridge) -> Iterator[Circumstance]:
+    """Yield what differs that is no finding, in the order of its weight."""
+    before, after = bridge.before, bridge.after
+    yield from _text("kernel", before.kernel, after.kernel)
+    yield from _text("file", before.file, after.file)
+    yield from _text("target", before.target, after.target)
+    yield from _text("Triton", before.triton, after.triton)
+    if before.source and after.source and sorted(before.source.values()) != sorted(after.source.values()):
+        yield from _entries("source", before.source, after.source)
+    yield from _entries("arguments", before.specialisation, after.specialisation)
+    yield from _entries("sizes", before.shape, after.shape)
+    yield from _text("grid", before.recipe.grid, after.recipe.grid)
+    yield from _entries("fixed", before.recipe.fixed, after.recipe.fixed)
+    yield from _entries("derived", before.recipe.derive, after.recipe.derive)
+    if before.joint and after.joint:
+        yield from _text("restrictions", _given(before.joint), _given(after.joint))
+    yield from _entries("baseline", *({n: space.baseline[n] for n in bridge.shared} for space in (before, after)))
+    yield from _text("depth", depth(before), depth(after))
+    yield from _text("stage", stage(before), stage(after))
+    if before.on_device and after.on_device:
+        yield from _text("sanitizer", *("watched" if watched(space) else "no" for space in (before, after)))
+        yield from _text("device", before.on_device.device, after.on_device.device)
+
+
+def _text(name: str, before: str, after: str) -> Iterator[Circumstance]:
+    if before != after:
+        yield Circumstance(name, str(before), str(after))
+
+
+def _entries(name: str, before: Mapping[str, Value], after: Mapping[str, Value]) -> Iterator[Circumstance]:
+    """The entries of two dictionaries that differ, as one circumstance."""
+    names = [n for n in dict.fromkeys((*before, *after)) if repr(before.get(n, ...)) != repr(after.get(n, ...))]
+    texts = ("; ".join(f"{n}: {d[n]}" if n in d else f"no {n}" for n in names) for d in (before, after))
+    if names:
+        yield Circumstance(name, *texts)
+
+
+def _given(joint: Joint) -> str:
+    return "; ".join(sorted({item.words for item in joint.constraints if item.standing is Standing.GIVEN})) or "none"
+
+
+def notes(bridge: Bridge, found: Sequence[Circumstance]) -> Iterator[str]:
+    """Yield what a reader must know to trust the comparison; `found` are its circumstances."""
+    before, after = bridge.before, bridge.after
+    causes = [item.name for item in found if item.name in CAUSES]
+    if before.kernel != after.kernel and Path(before.file).name != Path(after.file).name:
+        yield "these seem to be two kernels, and no two states of one"
+    if not {before.outcome, after.outcome} <= set(COMPILED):
+        yield "a map whose baseline fails knows nothing else: only the baselines are compared"
+    if not bridge.one_baseline:
+        yield (
+            "the baselines differ, so single values are moves from different configurations: whether they pass is "
+            "compared all the same, what they change is not. A regression is always one of equal configurations"
+        )
+    if len(causes) > 1:
+        yield f"{', '.join(causes[:-1])} and {causes[-1]} differ at once: no difference can be put down to one of them"
+    if not before.source or not after.source:
+        yield "a map does not record the source that it was made from: whether the kernel has changed is not known"
+    for name, space in (("A", before), ("B", after)):
+        if space.joint is None and space.outcome in COMPILED:
+            yield f"{name} knows one knob at a time only, so no whole spaces are compared: probe with --depth joint"
+        if space.unanswered or (space.joint and space.joint.stopped):
+            yield f"{name} is incomplete: its probe ended before its time"
+        if space.stable is False:
+            yield f"{name} is of unstable code: two compiles gave two programs, so equal ones prove nothing there"
+    if vendor(before) != vendor(after):
+        yield "registers and spills of different makers are different things: resources are not compared"
+    if stage(before) is not stage(after):
+        yield "only one map was executed as far: what fails there alone is told, and is no regression"
+    elif watched(before) is not watched(after):
+        yield "the sanitizer watched one map only: what is unsafe there alone is told, and is no regression"
+    elif stage(before) is Stage.TIME:
+        yield "times are not compared: two runs drift. gluonmap race compares programs in turns"

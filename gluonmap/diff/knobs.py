@@ -1,0 +1,166 @@
+"""What has become of single values that both maps tried, and of the knobs that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+import msgspec
+
+from gluonmap.diff.bridge import Bridge
+from gluonmap.model.candidate import Value
+from gluonmap.model.knobs import Effect, KnobClass, KnobKind
+from gluonmap.model.space_map import SpaceMap, ValueMap
+from gluonmap.model.verdict import COMPILED, Outcome
+from gluonmap.query.feasibility import Feasibility, feasibility, same
+
+
+class Turn(StrEnum):
+    """What became of a value."""
+
+    ABORTING = "newly aborting"
+    """A signal now ends the compiler, and with it whatever tunes."""
+    FAILING = "newly failing"
+    PASSING = "newly passing"
+    OTHERWISE = "fails otherwise"
+    INERT = "newly inert"
+    LIVE = "newly live"
+    ELSEWHERE = "live elsewhere"
+    """In the program, and no longer in the launch alone; or the other way round."""
+    UNKNOWN = "answered in one only"
+
+
+class ValueChange(msgspec.Struct, frozen=True):
+    """A value of a knob that both maps tried, all other knobs at the baseline."""
+
+    knob: str
+    value: Value
+    turn: Turn
+    one_configuration: bool
+    """Both maps mean the same configuration; false: the baselines differ in another knob."""
+    before: ValueMap
+    after: ValueMap
+
+
+class KnobState(msgspec.Struct, frozen=True):
+    """What one map says of a knob."""
+
+    knob_class: KnobClass = msgspec.field(name="class")
+    kind: KnobKind
+    why: str
+    one_program: tuple[tuple[Value, ...], ...]
+    """Groups of values that are one program everywhere, of those that both maps tried."""
+    condition: str | None
+    """Beside other values it matters: "" never, "always", "sometimes", or only where this holds. None: not asked."""
+
+
+class KnobChange(msgspec.Struct, frozen=True):
+    """A knob of which the maps say different things."""
+
+    knob: str
+    before: KnobState | None
+    """None: that map does not turn it."""
+    after: KnobState | None
+    held: Value = None
+    """Where one map does not turn it: the value at which the two are compared."""
+    only_before: tuple[Value, ...] = ()
+    """Values that the other map did not try."""
+    only_after: tuple[Value, ...] = ()
+
+
+# ---- single values --------------------------------------------------------------------------------------------------
+
+
+def values(bridge: Bridge) -> list[ValueChange]:
+    """Return the values of which the maps say different things, by their turn."""
+    before, after = bridge.before, bridge.after
+    found = []
+    for name in bridge.shared:
+        if name not in before.knobs or name not in after.knobs:
+            continue
+        later = {repr(v.value): v for v in after.knobs[name].values}
+        alone = all(same(before.baseline[n], after.baseline[n]) for n in bridge.shared if n != name)
+        for was in before.knobs[name].values:
+            now = later.get(repr(was.value))
+            if now and (turn := _turn(was, now, effects=bridge.one_baseline)):
+                found.append(ValueChange(name, was.value, turn, alone, was, now))
+    return sorted(found, key=lambda change: list(Turn).index(change.turn))
+
+
+def _turn(before: ValueMap, after: ValueMap, *, effects: bool) -> Turn | None:
+    """What became of a value; None: nothing that matters. `effects`: whether what it changes can be compared."""
+    was, now = feasibility(before.outcome), feasibility(after.outcome)
+    if Feasibility.UNKNOWN in (was, now):
+        return None if was is now else Turn.UNKNOWN
+    if now is Feasibility.INFEASIBLE:
+        if after.outcome == Outcome.CRASHED and before.outcome != Outcome.CRASHED:
+            return Turn.ABORTING
+        if was is Feasibility.FEASIBLE:
+            return Turn.FAILING
+        return None if (before.outcome, before.kind) == (after.outcome, after.kind) else Turn.OTHERWISE
+    if was is Feasibility.INFEASIBLE:
+        unexecuted = bool(before.measured) and (after.outcome == Outcome.NOT_EXECUTED or not after.measured)
+        return Turn.UNKNOWN if unexecuted else Turn.PASSING  # it failed in an execution that the other did not have
+    return _turn_of_effect(before.effect, after.effect) if effects else None
+
+
+def _turn_of_effect(before: Effect, after: Effect) -> Turn | None:
+    live = (Effect.LIVE, Effect.LIVE_HOST)
+    if before in live and after is Effect.INERT:
+        return Turn.INERT
+    if before is Effect.INERT and after in live:
+        return Turn.LIVE
+    return Turn.ELSEWHERE if before in live and after in live and before is not after else None
+
+
+# ---- knobs ----------------------------------------------------------------------------------------------------------
+
+
+def knobs(bridge: Bridge) -> Iterator[KnobChange]:
+    """Yield the knobs of which the maps say different things, in the order of the first map's signature."""
+    before, after = bridge.before, bridge.after
+    if not {before.outcome, after.outcome} <= set(COMPILED):
+        return  # a map whose baseline fails has no knobs
+    together = before.joint is not None and after.joint is not None
+    for name in dict.fromkeys((*before.baseline, *after.baseline)):
+        tried, later = _values(before, name), _values(after, name)
+        common = tried.keys() & later.keys()
+        one, other = (_state(space, name, common, together) for space in (before, after))
+        if one is None or other is None:
+            if one or other:
+                yield KnobChange(name, one, other, bridge.held.get(name))
+            continue
+        only_before, only_after = (tuple(v for key, v in each.items() if key not in common) for each in (tried, later))
+        if only_before or only_after or _differ(one, other, effects=bridge.one_baseline):
+            yield KnobChange(name, one, other, None, only_before, only_after)
+
+
+def _values(space: SpaceMap, name: str) -> dict[str, Value]:
+    """The knob's values by their spelling, which tells True from 1."""
+    return {repr(v.value): v.value for v in space.knobs[name].values} if name in space.knobs else {}
+
+
+def _state(space: SpaceMap, name: str, common: set[str], together: bool) -> KnobState | None:
+    """What a map says of a knob over the values that both tried; of all knobs together only where both maps say it."""
+    if name not in space.knobs:
+        return None
+    knob, groups, condition = space.knobs[name], space.knobs[name].equivalent, None
+    if together and space.joint:
+        classes = [item for item in space.joint.value_classes if item.knob == name and item.relation is None]
+        groups = tuple(group for item in classes for group in item.classes)
+        condition = next((item.condition for item in space.joint.inertness if item.knob == name), None)
+    kept = (tuple(value for value in group if repr(value) in common) for group in groups)
+    return KnobState(knob.knob_class, knob.kind, knob.why, tuple(group for group in kept if len(group) > 1), condition)
+
+
+def _differ(one: KnobState, other: KnobState, *, effects: bool) -> bool:
+    """Whether two maps say different things of a knob; `effects`: whether what it changes can be compared."""
+    if one.kind is not other.kind:
+        return True
+    if not effects and {one.knob_class, other.knob_class} <= {KnobClass.LIVE, KnobClass.INERT}:
+        return False
+    if one.knob_class is not other.knob_class:
+        return True
+    groups = [sorted(sorted(map(repr, group)) for group in state.one_program) for state in (one, other)]
+    asked = one.condition is not None and other.condition is not None
+    return effects and (groups[0] != groups[1] or (asked and one.condition != other.condition))

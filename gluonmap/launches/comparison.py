@@ -1,0 +1,149 @@
+"""Whether what a program launched is what its maps hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from gluonmap.export.heading import is_spelled
+from gluonmap.handoff.launches import launches, options_of
+from gluonmap.launches.records import Launched, Recorded
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.errors import UsageError
+from gluonmap.model.knobs import KnobKind
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.query.feasibility import Feasibility, Judge
+from gluonmap.query.reduced_space import ReducedSpace, reduced_space_of
+
+
+class Standing(StrEnum):
+    """What a map says of a launched configuration."""
+
+    LISTED = "on the map's list"
+    TWIN = "the same program as one on the list"
+    UNLISTED = "feasible, not on the list"
+    FORBIDDEN = "fails by the map"
+    UNKNOWN = "the map cannot tell"
+    NO_MAP = "no map of this target"
+
+
+TUNED = (Standing.LISTED, Standing.TWIN)
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """One launched program of a mapped kernel."""
+
+    launched: Launched
+    standing: Standing
+    moves: Config = {}
+    """What differs from the map's baseline."""
+    why: str = ""
+
+
+class MapVerdict(msgspec.Struct, frozen=True):
+    """What became of one mapped kernel."""
+
+    kernel: str
+    targets: tuple[str, ...]
+    tuned: bool
+    """It was launched, and by configurations of the list alone."""
+    words: str
+    programs: tuple[Judged, ...]
+
+
+def compare(recorded: Recorded, maps: Sequence[SpaceMap]) -> tuple[MapVerdict, ...]:
+    """Return a verdict on each mapped kernel, in the order of the maps."""
+    kernels = {(space.kernel, Path(space.file).name): None for space in maps}
+    verdicts = []
+    for kernel, file in kernels:
+        mine = [space for space in maps if (space.kernel, Path(space.file).name) == (kernel, file)]
+        known = {space.target: _Known(space) for space in mine}
+        judged = tuple(_judged(item, known) for item in _of_kernel(recorded.launched, kernel, file))
+        tuned, words = _said(judged)
+        verdicts.append(MapVerdict(kernel, tuple(known), tuned, words, judged))
+    return tuple(verdicts)
+
+
+def _of_kernel(launched: Iterable[Launched], kernel: str, file: str) -> list[Launched]:
+    """By the function's name; where several files have it, by the file's name too."""
+    named = [item for item in launched if item.kernel == kernel]
+    here = [item for item in named if Path(item.file).name == file]
+    return here or named
+
+
+def _said(judged: Sequence[Judged]) -> tuple[bool, str]:
+    ran = [item for item in judged if item.launched.launches]
+    if not ran:
+        return False, "was launched to be tuned, and never by the program" if judged else "never ran"
+    total = sum(item.launched.launches for item in ran)
+    untuned = sum(item.launched.launches for item in ran if item.standing not in TUNED)
+    if untuned:
+        return False, f"{untuned:,} of {total:,} launches were of no configuration on the map's list"
+    return True, f"all {total:,} launches were of configurations on the map's list"
+
+
+class _Known:
+    """A map, ready to be asked."""
+
+    def __init__(self, space: SpaceMap) -> None:
+        self.space, self.judge = space, Judge(space)
+        self.options = options_of(space.target)
+        self.host = {name for name, knob in space.knobs.items() if knob.kind is KnobKind.HOST}
+        self.reduced: ReducedSpace = reduced_space_of(space)
+        try:
+            self.list = launches(space)
+        except UsageError:  # nothing passed: whatever ran is untuned
+            self.list = []
+        self.forms = {repr(self._form({n: v for n, v in item.items() if n in space.baseline})) for item in self.list}
+
+    def __call__(self, item: Launched) -> Judged:
+        if item.config is None:
+            return Judged(item, Standing.UNKNOWN, why="it was compiled where nobody looked")
+        had: Config = {**item.options, **item.config}
+        for name, value in self.space.recipe.fixed.items():
+            if name not in self.options and name in item.config and not _same(item.config[name], value):
+                why = f"{name} is {item.config[name]!r}, and {value!r} in the map"
+                return Judged(item, Standing.UNKNOWN, why=why)
+        seen = {name: had[name] for name in self.space.baseline if name in had and name not in self.host}
+        moves = {name: value for name, value in seen.items() if not _same(value, self.space.baseline[name])}
+        missing = [name for name in self.space.baseline if name not in had and name not in self.host]
+        if missing:
+            return Judged(item, Standing.UNKNOWN, moves, f"{', '.join(missing)} cannot be seen")
+        if any(all(n in had and _same(had[n], v) for n, v in launch.items()) for launch in self.list):
+            return Judged(item, Standing.LISTED, moves)
+        full = {**self.space.baseline, **seen}
+        fixed = {n: v for n, v in self.space.recipe.fixed.items() if n in self.options and n in had}
+        if strange := [name for name, value in fixed.items() if not _same(had[name], value)]:
+            why = ", ".join(f"{name} is {had[name]!r}, and {fixed[name]!r} in the map" for name in strange)
+            return Judged(item, Standing.UNLISTED, moves, why)
+        if repr(self._form(seen)) in self.forms:
+            return Judged(item, Standing.TWIN, moves)
+        told = self.judge(full)
+        match told.verdict:
+            case Feasibility.FEASIBLE:
+                return Judged(item, Standing.UNLISTED, moves)
+            case Feasibility.INFEASIBLE:
+                why = told.reason or "; ".join(broken.words for broken in told.telling)
+                return Judged(item, Standing.FORBIDDEN, moves, why)
+            case Feasibility.UNKNOWN:
+                return Judged(item, Standing.UNKNOWN, moves, str(told.basis))
+
+    def _form(self, seen: Config) -> Config:
+        """What stands for its program; host knobs, which no launch shows, are at the baseline."""
+        return self.reduced.canonical({**self.space.baseline, **seen})
+
+
+def _judged(item: Launched, known: dict[str, _Known]) -> Judged:
+    asked = known.get(item.target)
+    if asked is None:
+        of = f"there is one of {', '.join(sorted(known))}" if item.target else "its target cannot be seen"
+        return Judged(item, Standing.NO_MAP if item.target else Standing.UNKNOWN, why=of)
+    return asked(item)
+
+
+def _same(had: Value, mapped: Value) -> bool:
+    """Equal values of one kind. What a map can only spell is not compared: a launch spells it otherwise."""
+    return repr(had) == repr(mapped) or is_spelled(mapped)

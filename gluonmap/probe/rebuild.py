@@ -1,0 +1,158 @@
+"""The job of one candidate of a stored map, made again from the map alone."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from gluonmap.model import codec, exitcode, targets
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.errors import UnknownKnob, UsageError
+from gluonmap.model.inspection import Parameter
+from gluonmap.model.knobs import KnobKind
+from gluonmap.model.space_map import SpaceMap, ValueMap
+from gluonmap.model.verdict import Outcome
+from gluonmap.probe.screen import same
+from gluonmap.spec.description import Description, Further, Knob
+from gluonmap.worker.protocol import EVIDENCE_FILE, Bench, Evidence, Job, KernelFile
+
+
+def description_of(space: SpaceMap, *, on_device: bool = False) -> Description:
+    """The description that a map was made from, as far as candidates need it.
+
+    `on_device`: its candidates go as far as the map's did; else they are compiled.
+    """
+    recipe = space.recipe
+    run_time = set(space.specialisation)
+    options = {n for n, k in space.knobs.items() if k.kind is KnobKind.OPTION}
+    knobs = {
+        n: Knob(n, space.knobs[n].kind if n in space.knobs else KnobKind.CONSTEXPR, (v,), v)
+        for n, v in space.baseline.items()
+    }
+    host = {n for n, k in space.knobs.items() if k.kind is KnobKind.HOST}
+    # A map lists derived constexpr parameters among its fixed ones; other derived names are for host code alone.
+    derived = [n for n in recipe.derive if n in space.fixed]
+    constexprs = [n for n in [*space.baseline, *recipe.fixed, *derived] if n not in run_time | options | host]
+    parameters = {n: Parameter(n, constexpr=False) for n in space.specialisation}
+    parameters |= {n: Parameter(n, constexpr=True) for n in constexprs}
+    return Description(
+        target=targets.find(space.target),
+        knobs=knobs,
+        fixed=recipe.fixed,
+        args=recipe.args,
+        derive=recipe.derive,
+        shape=space.shape,
+        grid=recipe.grid,
+        parameters=parameters,
+        options=tuple(options),
+        why_fixed={},
+        not_probed={},
+        notes=(),
+        further=_further(space) if on_device else None,
+    )
+
+
+def _further(space: SpaceMap) -> Further | None:
+    trial = space.recipe.trial
+    if trial is None or isinstance(space.on_device, msgspec.UnsetType):
+        return None
+    return Further(
+        space.on_device.stage,
+        trial.device,
+        trial.probe,
+        trial.tolerance,
+        trial.ragged.shape if trial.ragged else {},
+        trial.shapes,
+        not trial.baseline,
+        trial.watch,
+    )
+
+
+def job_of(space: SpaceMap, moves: Config, *, on_device: bool = False) -> Job:
+    """The compile of the map's baseline with `moves` made; with `on_device`, the stages that the map was asked for.
+
+    Raises:
+        UnknownKnob: a move of something that is no knob of the map.
+        UsageError: the kernel's file is not where the map says.
+    """
+    for name in moves:
+        if name not in space.baseline:
+            raise UnknownKnob(f"the map of {space.kernel!r}", name, space.baseline)
+    path = Path(space.file).resolve()
+    if not path.is_file():
+        raise UsageError(
+            f"the map's kernel file {space.file} is not here; run this from the folder that the map was made in."
+        )
+    candidate = description_of(space, on_device=on_device).candidate(moves)
+    bench = Bench(str(Path(space.recipe.probe_file).resolve()), "") if candidate.stage.executes else None
+    file = KernelFile(str(path), space.kernel, space.recipe.stubs)
+    return Job("compile", space.target, file, candidate, bench=bench)
+
+
+NO_VERDICT = 3
+
+
+def _command(job: Job) -> list[str]:
+    return [sys.executable, "-m", "gluonmap.worker", codec.canonical(job).decode()]
+
+
+def command_line(job: Job) -> str:
+    """The command of the fresh interpreter, for a shell."""
+    return shlex.join(_command(job))
+
+
+def run(job: Job, space: SpaceMap, moves: Config) -> int:
+    """Exit status of the job in a fresh interpreter on this terminal; dies of the signal that the job died of.
+
+    Ends with one line that says what it was, and whether the map says the same.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"gluonmap-{os.getpid()}-") as folder:
+        status = subprocess.run([*_command(job), folder], check=False).returncode
+        try:
+            evidence = msgspec.json.decode((Path(folder) / EVIDENCE_FILE).read_bytes(), type=Evidence)
+        except OSError:
+            evidence = None
+    outcome, digest = _outcome(status, evidence)
+    how = exitcode.signal_name(status) or f"exit status {status}"
+    said = f"{outcome}, program {digest[:8]}" if digest else f"{outcome}, {how}"
+    print(f"gluonmap: {said}; {_compared(outcome, digest, space, moves)}", file=sys.stderr, flush=True)
+    if status < 0:
+        signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return status if evidence else NO_VERDICT
+
+
+def _outcome(status: int, evidence: Evidence | None) -> tuple[str, str]:
+    """Outcome in the words of a map, and the program's digest."""
+    if exitcode.crashed(status):
+        return Outcome.CRASHED.value, ""
+    if evidence is None or evidence.status != status:
+        return "unknown", ""
+    digest = evidence.program.digest if evidence.program else ""
+    return exitcode.OUTCOME_OF_STATUS[status].value, digest
+
+
+def _compared(outcome: str, digest: str, space: SpaceMap, moves: Config) -> str:
+    """Whether the map says the same of this candidate, if it is one that the map has."""
+    if not moves:
+        recorded, program = space.outcome, space.digest
+    elif len(moves) == 1 and (value := _value(space, *next(iter(moves.items())))):
+        recorded, program = value.outcome, value.digest
+    else:
+        return "the map has no such candidate"
+    if (outcome, digest) == (recorded, program):
+        return "the map says the same"
+    was = f"{recorded}, program {program[:8]}" if program else recorded
+    return f"the map says {was}: kernel, Triton or environment have changed since"
+
+
+def _value(space: SpaceMap, name: str, value: Value) -> ValueMap | None:
+    found = space.knobs[name].values if name in space.knobs else ()
+    return next((v for v in found if same(v.value, value)), None)

@@ -1,0 +1,361 @@
+"""Why a configuration fails and what to change, or what matters at one that passes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from gluonmap.constraints.semantics import holds
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.joint_map import Inertness, ValueClasses
+from gluonmap.model.knobs import KnobClass
+from gluonmap.model.verdict import COMPILED
+from gluonmap.query.feasibility import Basis, Feasibility, Judge, Judgement, key_of, moves_of, same
+
+MOST_CHANGED = 3
+"""Knobs that a search for feasible neighbours changes; beyond, only what was compiled is considered."""
+MOST_VISITED = 20_000
+"""Configurations that one distance of that search looks at."""
+MOST_COMPILED = 6
+"""Predicted neighbours that are compiled, for three wanted."""
+
+Ask = Callable[[Config], Judgement]
+"""Compiles one configuration; what came of it."""
+
+
+class FailingPart(msgspec.Struct, frozen=True):
+    """A set of moves that fails by itself."""
+
+    moves: Config
+    """Against the baseline; empty: the baseline itself fails."""
+    judgement: Judgement
+    """Of the baseline with these moves alone."""
+    proved: bool
+    """It was compiled and failed, and so was each part with one move less, and passed."""
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """A feasible configuration near another one."""
+
+    config: Config
+    moves: Config
+    """What to change to get there."""
+    judgement: Judgement
+
+
+class Matter(msgspec.Struct, frozen=True):
+    """Whether turning one knob, all others as they are, gives another program."""
+
+    knob: str
+    matters: bool | None
+    """None: nothing tells."""
+    why: str
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """All that can be said of one configuration."""
+
+    config: Config
+    moves: Config
+    """Against the baseline."""
+    judgement: Judgement
+    fresh: bool
+    """The judgement is that of a compile made for this."""
+    part: FailingPart | None = None
+    nearest: tuple[Neighbour, ...] = ()
+    matters: tuple[Matter, ...] = ()
+
+
+def explained(judged: Judge, config: Config, ask: Ask | None = None) -> Explanation:
+    """Why a complete configuration fails and what to change, or what matters at it.
+
+    With `ask`, what the map does not hold for feasible and has not compiled is compiled now.
+    """
+    told, fresh = judged(config), False
+    if ask is not None and not told.settled and told.verdict is not Feasibility.FEASIBLE:
+        answer = ask(config)
+        if answer.verdict is not Feasibility.UNKNOWN or told.verdict is Feasibility.UNKNOWN:
+            told, fresh = answer, True
+    moves = moves_of(judged.space, config)
+    if told.verdict is Feasibility.FEASIBLE:
+        return Explanation(config, moves, told, fresh, matters=tuple(what_matters(judged, config)))
+
+    def answered(asked: Config) -> Judgement:
+        return told if key_of(asked) == key_of(config) else ask(asked) if ask is not None else judged(asked)
+
+    part = smallest_failing(judged, config, answered)
+    near = nearest_feasible(judged, config, ask=ask, blamed=part.moves if part else ())
+    return Explanation(config, moves, told, fresh, part, tuple(near))
+
+
+# ---- the smallest failing part --------------------------------------------------------------------------------------
+
+
+def smallest_failing(judged: Judge, config: Config, ask: Ask | None = None) -> FailingPart | None:
+    """The smallest part found of the moves of `config` that still fails; None where none is known to.
+
+    No single move can be left out of it, as far as answers go: what is unknown is taken to pass. The map is asked
+    first, and `ask` only where a compile would tell more.
+    """
+    space = judged.space
+    known: dict[tuple[str, ...], Judgement] = {}
+
+    def look(names: Sequence[str]) -> Judgement:
+        if tuple(names) not in known:
+            part = {**space.baseline, **{name: config[name] for name in names}}
+            told = judged(part)
+            known[tuple(names)] = told if told.settled or ask is None else ask(part)
+        return known[tuple(names)]
+
+    def fails(names: Sequence[str]) -> bool:
+        return look(names).verdict is Feasibility.INFEASIBLE
+
+    moved = list(moves_of(space, config))
+    if look(moved).verdict is Feasibility.FEASIBLE:
+        return None
+    start = [] if fails([]) else _start(judged, config, moved, fails)
+    if not fails(start):
+        return None
+    found = minimal(start, fails)
+    smaller = [look([n for n in found if n != name]) for name in found]
+    proved = all(part.basis is Basis.COMPILED for part in (look(found), *smaller))
+    proved = proved and all(part.verdict is Feasibility.FEASIBLE for part in smaller)
+    return FailingPart({name: config[name] for name in found}, look(found), proved)
+
+
+def minimal(items: Sequence[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
+    """A part of `items`, which fail, that fails too and no longer does with any one of them left out.
+
+    Zeller and Hildebrandt's ddmin: halves first, then finer pieces and what they leave. Failing need not be monotone.
+    """
+    left, pieces = list(items), 2
+    while len(left) > 1:
+        cuts = [len(left) * i // pieces for i in range(pieces + 1)]
+        spans = list(itertools.pairwise(cuts))
+        if piece := next((left[a:b] for a, b in spans if fails(left[a:b])), None):
+            left, pieces = piece, 2
+        elif pieces > 2 and (rest := next((r for a, b in spans if fails(r := left[:a] + left[b:])), None)):
+            left, pieces = rest, max(pieces - 1, 2)
+        elif pieces == len(left):
+            return left
+        else:
+            pieces = min(2 * pieces, len(left))
+    return left
+
+
+def _start(judged: Judge, config: Config, moved: list[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
+    """Moves that fail, as few as the map knows of: one alone, or those that one broken constraint speaks of."""
+    alone = [[name] for name in moved if judged({**judged.space.baseline, name: config[name]}).settled]
+    scopes = [[name for name in moved if name in item.scope] for item in judged(config).broken]
+    parts = [*alone, *sorted(scopes, key=len)]
+    return next((part for part in parts if 0 < len(part) < len(moved) and fails(part)), moved)
+
+
+# ---- the nearest feasible configurations ----------------------------------------------------------------------------
+
+
+def nearest_feasible(
+    judged: Judge, config: Config, most: int = 3, ask: Ask | None = None, blamed: Iterable[str] = ()
+) -> list[Neighbour]:
+    """The feasible configurations that change the fewest knobs, then move them least, compiled ones first.
+
+    None of them changes what it need not: what holds another's changes is left out. With `ask`, predicted ones are
+    compiled, and those that fail are left out too. `blamed`: where no constraint says why `config` fails, one of these
+    knobs is changed.
+    """
+    passing = [Neighbour(other, _changes(config, other), judged(other)) for other in judged.passing()]
+    passing = [item for item in passing if item.moves and not item.judgement.forbidden]
+    found: list[Neighbour] = []
+    compiled = 0
+    for distance in range(1, len(config) + 1):
+        near = {key_of(item.config): item for item in passing if len(item.moves) == distance}
+        if distance <= MOST_CHANGED and judged.space.joint is not None:
+            near |= {key_of(item.config): item for item in _Search(judged, config, blamed).at(distance)}
+        for item in sorted(near.values(), key=lambda each: _rank(judged, config, each)):
+            if len(found) == most or any(_holds_all(item.moves, other.moves) for other in found):
+                continue
+            if ask is not None and item.judgement.basis is not Basis.COMPILED:
+                if compiled == MOST_COMPILED:
+                    continue
+                compiled += 1
+                item = msgspec.structs.replace(item, judgement=ask(item.config))
+            if item.judgement.verdict is Feasibility.FEASIBLE:
+                found.append(item)
+        if len(found) == most:
+            break
+    return found
+
+
+class _Search:
+    """Feasible configurations at one distance: each step changes a knob of a constraint that is violated.
+
+    A configuration that meets a violated constraint differs in one of its knobs, so nothing is missed: what is tied up
+    to be changed anyway is tried in all its values, and the rest of the product is never walked.
+    """
+
+    def __init__(self, judged: Judge, config: Config, blamed: Iterable[str] = ()) -> None:
+        self.judged, self.origin, self.blamed = judged, config, frozenset(blamed)
+        self._visited: set[tuple[str, ...]] = set()
+
+    def at(self, distance: int) -> Iterator[Neighbour]:
+        """Those that change as many knobs as said, and of whose changes none alone was enough."""
+        return self._walk(self.origin, frozenset(), distance)
+
+    def _walk(self, config: Config, changed: frozenset[str], left: int) -> Iterator[Neighbour]:
+        key = key_of(config)
+        if key in self._visited or len(self._visited) >= MOST_VISITED:
+            return
+        self._visited.add(key)
+        told = self.judged(config)
+        if changed and told.verdict is Feasibility.FEASIBLE and not told.forbidden:
+            if left == 0:
+                yield Neighbour(config, {n: v for n, v in config.items() if n in changed}, told)
+            return
+        if left == 0:
+            return
+        for name in self._options(told, changed, left):
+            for value in self.judged.domains[name]:
+                if not same(value, config[name]):
+                    yield from self._walk({**config, name: value}, changed | {name}, left - 1)
+
+    def _options(self, told: Judgement, changed: frozenset[str], left: int) -> list[str]:
+        """The knobs that may be changed next."""
+        free = [name for name in self.origin if name not in changed and len(self.judged.domains[name]) > 1]
+        tied = [set(item.scope) for item in told.broken] + [{name} for name in told.untried]
+        if not tied:  # it fails, and no constraint says why
+            return [name for name in free if name in self.blamed or not self.blamed or changed & self.blamed]
+        wanted = set.intersection(*tied) if left == 1 else min((t - changed for t in tied), key=len)
+        return [name for name in self.origin if name in wanted and name not in changed]
+
+
+def _changes(config: Config, other: Config) -> Config:
+    return {name: value for name, value in other.items() if not same(value, config[name])}
+
+
+def _rank(judged: Judge, config: Config, item: Neighbour) -> tuple[int, bool, list[int]]:
+    """Small steps first, then compiled ones; equal ones in the order of the signature and of the domains."""
+    steps = [_steps(judged.domains[n], config[n], value) for n, value in item.moves.items()]
+    places = [list(item.config).index(name) for name in item.moves] + steps
+    return sum(steps), item.judgement.basis is not Basis.COMPILED, places
+
+
+def _steps(domain: Sequence[Value], one: Value, other: Value) -> int:
+    """How far apart two values stand in a domain; one that is not in it stands where its size puts it."""
+    places = {repr(value): place for place, value in enumerate(domain)}
+    if repr(other) not in places:
+        return len(domain)
+    if repr(one) in places:
+        return abs(places[repr(one)] - places[repr(other)])
+    numbers = [number for value in (one, other, *domain) if (number := _number(value)) is not None]
+    if len(numbers) < len(domain) + 2:
+        return len(domain)
+    low, high = sorted(numbers[:2])
+    return 1 + sum(low < number < high for number in numbers)
+
+
+def _number(value: Value) -> int | float | None:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _holds_all(moves: Config, others: Config) -> bool:
+    return all(name in moves and same(moves[name], value) for name, value in others.items())
+
+
+# ---- what matters ---------------------------------------------------------------------------------------------------
+
+
+def what_matters(judged: Judge, config: Config) -> list[Matter]:
+    """For a feasible configuration: which knobs change its program, by all that the map knows, in signature order."""
+    return [Matter(name, *_matter(judged, config, name)) for name in config]
+
+
+def _matter(judged: Judge, config: Config, name: str) -> tuple[bool | None, str]:
+    if untried := judged.untried(config):
+        said = ", ".join(f"{n}={v}" for n, v in untried.items())
+        return None, f"nothing was tried beside {said}"
+    others = [value for value in judged.domains[name] if not same(value, config[name])]
+    told = [(value, judged({**config, name: value})) for value in others]
+    if all(each.verdict is Feasibility.INFEASIBLE for _, each in told):
+        return False, _pinned(each for _, each in told)
+    left = [value for value, each in told if each.verdict is Feasibility.FEASIBLE]
+    if not left and judged.space.joint is not None:
+        return None, "of no other value is it known whether it passes here"
+    return _compared(judged, config, name, left) or _ruled(judged, config, name, left) or _alone(judged, config, name)
+
+
+def _pinned(told: Iterable[Judgement]) -> str:
+    found = list(told)
+    if not found:
+        return "it has no other value"
+    words = list(dict.fromkeys(item.words for each in found for item in each.telling))
+    return "pinned here: every other value fails" + (f": {'; '.join(words[:2])}" if words else "")
+
+
+def _compared(judged: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool, str] | None:
+    """By programs that were compiled here, with this knob turned and nothing else."""
+    mine = judged.launch(config)
+    beside = {repr(value): judged.launch({**config, name: value}) for value in left} if mine else {}
+    apart = [value for value in left if beside.get(repr(value), mine) not in (mine, "")]
+    if apart:
+        return True, f"{name}={apart[0]} was compiled here and is another program"
+    if left and beside and all(digest == mine for digest in beside.values()):
+        return False, "every other value that passes was compiled here: one program"
+    return None
+
+
+def _ruled(judged: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool | None, str] | None:
+    """By what was learned of the knob in other places."""
+    joint = judged.space.joint
+    if joint is None:
+        return None
+    if merged := _merged([c for c in joint.value_classes if c.knob == name], config, name, left):
+        return False, merged
+    found = next((item for item in joint.inertness if item.knob == name), None)
+    return _inert(found, config) if found else None
+
+
+def _merged(classes: Sequence[ValueClasses], config: Config, name: str, left: Sequence[Value]) -> str:
+    """The rule by which all values that pass here are one program; "" where there is none."""
+    for item in classes:
+        if item.relation is not None and not holds(item.relation, config):
+            continue
+        for group in item.classes:
+            members = {repr(value) for value in group}
+            if {repr(value) for value in (config[name], *left)} <= members:
+                values = ", ".join(map(str, group))
+                return f"{name} = {values} are one program" + (f" where {item.where}" if item.where else "")
+    return ""
+
+
+def _inert(item: Inertness, config: Config) -> tuple[bool | None, str]:
+    compared = f"{item.changed + item.same} comparison{'' if item.changed + item.same == 1 else 's'}"
+    if item.relation is not None:
+        met = holds(item.relation, config)
+        return met, f"{item.words}, which {'holds' if met else 'does not hold'} here"
+    match item.condition:
+        case "":
+            return False, f"it changed nothing in {compared}"
+        case "always":
+            return True, f"it changed the program in each of {compared}"
+        case _:
+            return None, item.words
+
+
+def _alone(judged: Judge, config: Config, name: str) -> tuple[bool | None, str]:
+    """By the knob's own class, which holds where all other knobs are at the baseline."""
+    space = judged.space
+    if name not in space.knobs:
+        return None, "nothing is known of it"
+    knob = space.knobs[name]
+    if any(other != name for other in moves_of(space, config)):
+        return None, f"{knob.knob_class} at the baseline; it was not turned here"
+    match knob.knob_class:
+        case KnobClass.INERT:
+            return False, knob.why
+        case KnobClass.LIVE:
+            return True, knob.why
+        case KnobClass.PINNED | KnobClass.BOUNDED | KnobClass.UNKNOWN:
+            passing = {value.digest for value in knob.values if value.outcome in COMPILED and value.digest}
+            return True if len(passing) > 1 and space.stable is not False else None, knob.why

@@ -1,0 +1,32 @@
+"""What runs on the CPU counted of equal configurations, where it is clearly another number in the other map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gluonmap.diff.comparison import Difference
+from gluonmap.diff.resources import distinct
+from gluonmap.report import figures
+from gluonmap.report.diff.regressions import moved
+from gluonmap.report.joint import Line
+
+TITLE = "Counts of a run on the CPU, no times"
+MOST = 4
+"""Configurations that are told of one figure."""
+
+
+def lines(found: Difference) -> Iterator[Line]:
+    """Yield a line for each figure: "LDS conflicts: 2.50× → 4.50× at VEC=2"; the greatest change first."""
+    pairs = [pair for pair in distinct(found.pairs) if pair.before_figures and pair.after_figures]
+    for kind in figures.KINDS:
+        told = []
+        for pair in pairs:
+            assert pair.before_figures and pair.after_figures  # the others are left out
+            factor = figures.factor(kind, pair.before_figures, pair.after_figures)
+            if factor >= figures.FACTOR:
+                change = f"{kind.text(pair.before_figures)} → {kind.text(pair.after_figures)}"
+                told.append((factor, f"{change} at {moved(pair.moves)}"))
+        told.sort(key=lambda item: -item[0])
+        if told:
+            more = f", and at {len(told) - MOST:,} more" if len(told) > MOST else ""
+            yield Line(f"{kind.head}: {', '.join(text for _, text in told[:MOST])}{more}")

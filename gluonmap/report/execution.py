@@ -1,0 +1,319 @@
+"""What the execution of candidates told, on a device or on the CPU, in rows and lines that all reports share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from msgspec import UnsetType
+
+from gluonmap.model.candidate import Stage
+from gluonmap.model.joint_map import Joint, Refused
+from gluonmap.model.knobs import Effect
+from gluonmap.model.space_map import Measured, SpaceMap, ValueMap
+from gluonmap.model.verdict import Check, Outcome
+from gluonmap.report import words
+from gluonmap.report.joint import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One candidate that was executed; of a run on the CPU those values of a knob that fared alike."""
+
+    what: str
+    outcome: str
+    error: str
+    """Relative and elementwise error of the worst output."""
+    time: str
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the sanitizer reports of one candidate at one line of the kernel."""
+
+    what: str
+    place: str
+    """ "scale.py:9 called from scale.py:17"; empty: not known."""
+    kind: str
+    instruction: str
+    who: str
+    """ "wave 2, lane 0"."""
+    detail: str
+    instructions: int
+    """Of the line, that showed it."""
+
+
+HEADS = ("candidate", "outcome", "relative, elementwise error", "median µs", "remark")
+FOUND = "What the sanitizer found"
+FOUND_HEADS = ("candidate", "line of the kernel", "finding", "first instruction, wave and lane", "instructions")
+ITSELF = "(met by the others)"
+"""The error of a baseline whose results are the reference."""
+OTHER_RESULT = "other numbers"
+"""What came of a value that changes the result, where no reference says which is right."""
+
+
+def title(space: SpaceMap) -> str:
+    """ "On NVIDIA H200, up to TIME", "Executed on the CPU (a model of gfx942)"; "" where nothing was executed."""
+    if isinstance(space.on_device, UnsetType):
+        return ""
+    if words.executed(space):
+        return f"Executed on the CPU (a model of {words.visible(space.target)})"
+    return f"On {words.visible(space.on_device.device)}, up to {space.on_device.stage}"
+
+
+def refused_title(space: SpaceMap) -> str:
+    """The heading above what `refused` returns."""
+    where = "when executed" if words.executed(space) else "on the device"
+    return f"Programs that compiled and did not pass {where}: not handed over"
+
+
+def shown_heads(space: SpaceMap) -> tuple[str, ...]:
+    """The heads of the columns of `cells`."""
+    return tuple(head for head in HEADS if head != "median µs" or not words.executed(space))
+
+
+def cells(space: SpaceMap, row: Row) -> tuple[str, ...]:
+    """A row as a table shows it: a run on the CPU has no times."""
+    time = () if words.executed(space) else (row.time,)
+    return row.what, row.outcome, row.error, *time, row.remark
+
+
+def rows(space: SpaceMap) -> list[Row]:
+    """The baseline, then every other value that was executed, in the reports' order."""
+    first = row("baseline", space.outcome, space.kind, space.measured)
+    found = [first] if first else []
+    for name, knob in words.ordered(space):
+        moved = [v for v in knob.values if repr(v.value) != repr(knob.baseline) and v.measured]
+        for members in _alike(moved) if words.executed(space) else [[v] for v in moved]:
+            worst = max(members, key=lambda v: _size(v.measured))
+            labels = ", ".join(words.label(v.value) for v in members)
+            told = row(f"{words.visible(name)} = {labels}", worst.outcome, worst.kind, worst.measured)
+            found += [told] if told else []
+    return found
+
+
+def _alike(values: list[ValueMap]) -> Iterator[list[ValueMap]]:
+    groups: dict[tuple[str, str, bool], list[ValueMap]] = {}
+    for value in values:
+        groups.setdefault((value.outcome, value.kind, _racy(value.measured)), []).append(value)
+    yield from groups.values()
+
+
+def row(what: str, outcome: str, kind: str, measured: Measured | UnsetType) -> Row | None:
+    """One candidate's row; None where it was not executed."""
+    if isinstance(measured, UnsetType):
+        return None
+    check, where = measured.check, "" if measured.reached is Stage.RUN else f" ({measured.reached})"
+    kind = "" if outcome == Outcome.NOT_EXECUTED else f" {words.visible(kind)}"  # which the outcome says
+    said = outcome if outcome == Outcome.PASS else f"{outcome}{kind}{where}"
+    error = _error(check)
+    if check is not None and check.against == "baseline":
+        said = OTHER_RESULT if outcome == Outcome.WRONG else said
+        error = ITSELF if what == "baseline" and outcome == Outcome.PASS else error
+    if measured.reached is Stage.RUN and outcome not in (Outcome.PASS, Outcome.WRONG):
+        error = ""  # of launches before the one that ended it
+    return Row(what, said, error, _time(measured), "racy" if _racy(measured) else "")
+
+
+def _racy(measured: Measured | UnsetType) -> bool:
+    return not isinstance(measured, UnsetType) and measured.check is not None and measured.check.racy
+
+
+def _size(measured: Measured | UnsetType) -> tuple[int, float]:
+    errors = measured.check.errors if measured and measured.check else ()
+    return max(((e.misplaced, e.relative) for e in errors), default=(0, 0.0))
+
+
+def _error(check: Check | None) -> str:
+    if check is None or not check.errors:
+        return ""
+    worst = max(check.errors, key=lambda e: (e.misplaced, e.relative))
+    if worst.misplaced:
+        return f"{worst.misplaced:,} NaN or infinite"
+    return f"{worst.relative:.1e}, {worst.elementwise:.1e}"
+
+
+def _time(measured: Measured) -> str:
+    timing = measured.timing
+    return f"{timing.median_us:,.1f} ± {timing.spread / 2:.1%}" if timing else ""
+
+
+# --- what it means ---------------------------------------------------------------------------------------------------
+
+
+def terms(space: SpaceMap) -> Iterator[str]:
+    """What counts as right, and how time was taken."""
+    measured = space.measured
+    if isinstance(measured, UnsetType) or isinstance(space.on_device, UnsetType):
+        return
+    if words.executed(space):
+        yield from _terms_of_a_run(space, measured.check)
+        return
+    if measured.check is not None:
+        yield _tolerances(measured.check)
+        shapes = words.listed(measured.check.shapes)
+        yield f"{measured.check.runs} launches compared, sizes: {shapes}; outputs poisoned before, guards around them"
+    if space.on_device.stage is Stage.TIME:
+        clocks = ""
+        if measured.timing and measured.timing.clock_before_mhz:
+            clocks = f"; clock {measured.timing.clock_before_mhz} MHz before, {measured.timing.clock_after_mhz} after"
+        yield f"median of one launch, caches flushed before each; ± half of the middle three fifths{clocks}"
+    yield from _racy_ones(space)
+
+
+def _racy_ones(space: SpaceMap) -> Iterator[str]:
+    racy = [row.what for row in rows(space) if row.remark]
+    if racy:
+        yield f"racy (two launches on the same inputs differed in some bit): {', '.join(racy)}"
+
+
+def _tolerances(check: Check) -> str:
+    told = [
+        f"{e.output} {e.tolerance:g} ({'declared' if e.declared else f'default of {e.dtype}'})" for e in check.errors
+    ]
+    return f"relative error ‖out − ref‖ / ‖ref‖ at most: {', '.join(told)}; elementwise 10 times that"
+
+
+def _terms_of_a_run(space: SpaceMap, check: Check | None) -> Iterator[str]:
+    yield (
+        f"right means: right on these inputs under this model of {words.visible(space.target)}; "
+        "no device was asked, and nothing here is a time"
+    )
+    checks = list(_checks(space))
+    known = check or next((found for _, found in checks), None)
+    if known is None:
+        return
+    if known.against == "baseline":
+        yield (
+            "compared with what the baseline leaves in its tensors: the probe file has no reference, so other numbers "
+            "are another result and not a wrong one"
+        )
+    else:
+        yield "compared with the probe file's reference; outputs poisoned before, guards around them"
+    if known.errors:
+        yield _tolerances(known)
+    if known.runs:
+        yield f"{known.runs:,} launch{'' if known.runs == 1 else 'es'} compared, on small problems: {_sizes(known)}"
+    for sizes, names in _other_sizes(known, checks).items():
+        yield f"{', '.join(names)}: {sizes}"
+    yield from _racy_ones(space)
+    if not known.sanitized:
+        yield "no sanitizer watched: --sanitize reports wrong accesses, waits and barriers too"
+    elif not findings(space):
+        watched = words.plural(len(checks) + 1, "candidate")
+        yield f"the sanitizer watched each first launch, and found nothing in {watched}"
+    else:
+        yield "the sanitizer watched each first launch; what it found is below"
+
+
+def _sizes(check: Check) -> str:
+    if not check.sizes:
+        return words.listed(check.shapes)
+    return "; ".join(f"{shape} {sizes}" for shape, sizes in zip(check.shapes, check.sizes, strict=False))
+
+
+def _checks(space: SpaceMap) -> Iterator[tuple[str, Check]]:
+    """Every candidate but the baseline, by its move."""
+    for name, value in _values(space):
+        if value.measured and value.measured.check:
+            yield f"{name} = {words.label(value.value)}", value.measured.check
+
+
+def _values(space: SpaceMap) -> Iterator[tuple[str, ValueMap]]:
+    for name, knob in words.ordered(space):
+        for value in knob.values:
+            if repr(value.value) != repr(knob.baseline):
+                yield words.visible(name), value
+
+
+def _other_sizes(known: Check, checks: list[tuple[str, Check]]) -> dict[str, list[str]]:
+    """Sizes of candidates that were not run at the baseline's, with the candidates."""
+    common = dict(zip(known.shapes, known.sizes, strict=False))
+    found: dict[str, list[str]] = {}
+    for name, check in checks:
+        own = zip(check.shapes, check.sizes, strict=False)
+        if other := "; ".join(f"{shape} {sizes}" for shape, sizes in own if common.get(shape, sizes) != sizes):
+            found.setdefault(other, []).append(name)
+    return found
+
+
+# --- what the sanitizer found ----------------------------------------------------------------------------------------
+
+
+def findings(space: SpaceMap) -> list[Found]:
+    """What the sanitizer reports, by candidate and then by line of the kernel."""
+    own = space.measured.check if space.measured else None
+    checks = [*([("baseline", own)] if own else []), *_checks(space)]
+    return [item for what, check in checks for item in found_of(what, check)]
+
+
+def found_of(what: str, check: Check | None) -> list[Found]:
+    """What the sanitizer reports of one candidate, by line of the kernel."""
+    told = [
+        Found(
+            what,
+            words.visible(item.place),
+            words.visible(item.kind),
+            words.visible(item.instruction),
+            f"wave {item.wave}" + (f", lane {item.lane}" if item.lane >= 0 else ""),
+            words.visible(f"{item.detail} (at {item.sizes})" if item.sizes else item.detail).strip(),
+            item.instructions,
+        )
+        for item in (check.findings if check else ())
+    ]
+    return sorted(told, key=lambda item: (not item.place, _in_order(item.place)))
+
+
+def found_text(item: Found) -> str:
+    """One finding in one line."""
+    more = f"; {item.instructions} instructions of this line" if item.instructions > 1 else ""
+    return (
+        f"{item.place or 'no known line'}: {item.kind}: {item.instruction} ({item.who}) {item.detail}".rstrip() + more
+    )
+
+
+def _in_order(place: str) -> list[tuple[str, int]]:
+    """Of "helper.py:9 called from kernel.py:134" the kernel's own line first."""
+    return [(file, int(line)) for file, line in reversed(re.findall(r"([^\s:]+):(\d+)", place))]
+
+
+def found_lines(space: SpaceMap) -> list[Line]:
+    """The findings as statements: a candidate, and its findings below it."""
+    by: dict[str, list[str]] = {}
+    for item in findings(space):
+        by.setdefault(item.what, []).append(found_text(item))
+    return [Line(what, tuple(details)) for what, details in by.items()]
+
+
+def _apart(joint: Joint, items: list[Refused], name: str) -> str:
+    """ "ACC = bf16 or fp16" where no program that passed has any of these values; else ""."""
+    values = list(dict.fromkeys(words.label(item.config[name]) for item in items))
+    kept = {words.label(program.config[name]) for program in joint.programs}
+    return "" if kept & set(values) else f"{words.visible(name)} = {' or '.join(values)}"
+
+
+MOST_APART = 3
+"""Programs that are refused for one reason and listed each; more are told in one line."""
+
+
+def refused(joint: Joint) -> list[Line]:
+    """Programs that compiled and did not pass when they were executed; many of one reason together."""
+    groups: dict[tuple[str, str, str], list[Refused]] = {}
+    for item in joint.refused:
+        groups.setdefault((item.outcome, item.kind, item.stage), []).append(item)
+    return [line for items in groups.values() for line in _refused(joint, items)]
+
+
+def _refused(joint: Joint, items: list[Refused]) -> list[Line]:
+    first = items[0]
+    how = f"{first.outcome} {first.kind} ({first.stage})"
+    if first.kind == words.DIFFERS:
+        how = words.EFFECT_MARKS[Effect.CHANGES_RESULT].word
+    if len(items) <= MOST_APART:
+        return [Line(words.settings(i.config), (words.cut(f"{how}: {i.reason}"),)) for i in items]
+    telling = [text for name in first.config if (text := _apart(joint, items, name))]
+    what = f", all with {' and '.join(telling)}" if telling else ""
+    example = f"{words.settings(first.config)}: {first.reason}"
+    return [Line(f"{words.plural(len(items), 'program')}{what}: {how}", (words.cut(f"for example {example}"),))]

@@ -1,0 +1,249 @@
+"""What a map says of all knobs together, in lines that terminal and Markdown share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gluonmap.constraints.semantics import holds
+from gluonmap.model import targets
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.joint_map import Constraint, Joint, told
+from gluonmap.model.knobs import Effect
+from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.verdict import Outcome
+from gluonmap.query import coverage
+from gluonmap.report import words
+
+MOST_FREED = 8
+MOST_MOVED = 3
+"""Differences between two configurations that an example may have."""
+MOST_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One statement, and what stands behind it."""
+
+    text: str
+    details: tuple[str, ...] = ()
+
+
+def title(joint: Joint) -> str:
+    asked = f"{words.plural(joint.learning, 'question')} to learn"
+    if joint.validating:
+        asked += f", {joint.validating:,} to certify"
+    return f"All knobs together ({asked})"
+
+
+def sizes(joint: Joint) -> str:
+    """The signature, what of it is feasible, what of that is a program of its own, and what failed when executed."""
+    failed = f" {words.plural(len(joint.refused), 'program')} did not pass when executed." if joint.refused else ""
+    return _sizes(joint) + failed
+
+
+def _sizes(joint: Joint) -> str:
+    size = joint.sizes
+    if size.feasible is None:
+        return f"{size.signature:,} configurations; the constraints are too entangled to count the feasible ones."
+    text = f"{size.signature:,} configurations → {size.feasible:,} feasible"
+    if size.programs is None:
+        return f"{text}; {words.plural(len(joint.programs), 'distinct program')} compiled."
+    counted = words.plural(size.programs, "distinct program")
+    if size.complete:
+        return f"{text} → {counted}; every feasible configuration was compiled."
+    if not joint.at_most:
+        return f"{text} → {counted} by the rules below, each compiled."
+    asked = sum(program.same for program in joint.programs)
+    return f"{text} → at most {counted} by the rules below; of {asked:,} compiled ones {len(joint.programs):,} differ."
+
+
+def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
+    """Headings and what stands below them; what has nothing to say is left out."""
+    for heading, lines in (
+        ("", notes(joint)),
+        ("A configuration is feasible where", constraints(space, joint)),
+        ("Free together", freed(space)),
+        ("When a knob matters", conditions(space)),
+        ("Bytes of shared memory", formula(space)),
+        (f"Certificate, at {joint.certificate.confidence:.0%} confidence", certificate(joint)),
+        ("Answered in two ways, or not at all: no evidence", doubts(joint)),
+    ):
+        if lines:
+            yield heading, lines
+
+
+def constraints(space: SpaceMap, joint: Joint) -> list[Line]:
+    """The constraints; demands of the source that add nothing to the others are told in one line."""
+    shown = [joint.constraints[n] for n in told(joint).shown]
+    return [Line(words.visible(item.words), tuple(_behind(space, joint, item))) for item in shown] + beside(joint)
+
+
+def beside(joint: Joint) -> list[Line]:
+    """The constraints that are told together: single failures in great number, and what adds nothing to the others."""
+    of = told(joint)
+    many, implied, untried = ([joint.constraints[n] for n in places] for places in (of.lone, of.implied, of.untried))
+    said = {joint.constraints[n].words for n in (*of.shown, *of.lone)}
+    found = []
+    if many:
+        text = f"{len(many)} combinations that failed once each, which no rule explains: there are likely more of them"
+        found.append(Line(text, tuple(words.visible(item.words) for item in many[:MOST_EXAMPLES])))
+    if implied:
+        texts = {f"{item.words}{_at(item.line)}" for item in implied if item.words not in said} or {
+            f"{item.reason}{_at(item.line)}" for item in implied
+        }
+        found.append(Line("what else the source demands follows from these", (", ".join(sorted(texts)),)))
+    if untried:
+        texts = {f"{item.words}{_at(item.line)}" for item in untried}
+        found.append(Line("demanded by the source, and broken by no configuration here", (", ".join(sorted(texts)),)))
+    return found
+
+
+def _behind(space: SpaceMap, joint: Joint, item: Constraint) -> Iterator[str]:
+    demand, seen = words.demand(space, item), coverage.seen(joint, item)
+    counts = f"{item.failed:,} failed, {item.passed:,} got past it" if item.failed or item.passed else ""
+    if demand:
+        yield f"{item.standing}: {demand}"
+        yield from filter(None, [counts])
+    else:
+        yield f"{item.standing}{_at(item.line)}" + (f": {counts}" if counts else "")
+    if why := " ".join(part for part in (seen.outcome, seen.stage and f"({seen.stage})", seen.reason) if part):
+        elsewhere = demand or seen.line != item.line
+        yield words.cut(why).rstrip(":") + _at(seen.line) if elsewhere else words.cut(why)
+    if seen.failing and seen.passing:
+        one, other = seen.failing, seen.passing
+        moved = [name for name in one if one[name] != other[name] or type(one[name]) is not type(other[name])]
+        if len(moved) <= MOST_MOVED:
+            beside = [name for name in one if name in item.scope and name not in moved]
+            where = f", beside {_at_values(one, beside)}" if beside else ""
+            yield f"for example {_at_values(one, moved)} fails where {_at_values(other, moved)} passes{where}"
+    if item.alternatives:
+        yield f"cannot be told apart here from: {'; '.join(item.alternatives[:3])}"
+
+
+def _at_values(config: Config, names: list[str]) -> str:
+    return ", ".join(f"{name} = {words.label(config[name])}" for name in names)
+
+
+def _at(line: str) -> str:
+    return f" ({_line_words(line)})" if line else ""
+
+
+def _line_words(line: str) -> str:
+    file, _, number = line.rpartition(":")
+    return f"line {number}" if file else line
+
+
+def freed(space: SpaceMap) -> list[Line]:
+    """Values that fail alone and pass together with others."""
+    joint = space.joint
+    if joint is None:
+        return []
+    found = []
+    for name, knob in space.knobs.items():
+        failing = [
+            v.value
+            for v in knob.values
+            # What fails on a device was seen passing by compiles alone.
+            if v.effect is Effect.ABORTING and not v.measured and v.value in joint.domains.get(name, ())
+        ]
+        for value in failing:
+            if beside := _passes_beside(space, joint, name, value):
+                others = words.listed(f"{n} = {words.label(v)}" for n, v in beside.items())
+                found.append(Line(f"{name} = {words.label(value)} fails alone, and passes with {others}"))
+    more = [Line(f"and {len(found) - MOST_FREED} more")] if len(found) > MOST_FREED else []
+    return [*found[:MOST_FREED], *more]
+
+
+def _passes_beside(space: SpaceMap, joint: Joint, knob: str, value: Value) -> Config:
+    """The fewest other moves with which a value was seen passing, less those that no constraint asks for."""
+    names, baseline = tuple(joint.domains), space.baseline
+    place = names.index(knob)
+    rows = [item.values for item in joint.tried if item.outcome == Outcome.PASS and item.values[place] == value]
+    moves = [{n: v for n, v in zip(names, row, strict=True) if n != knob and v != baseline[n]} for row in rows]
+    best = min(moves, key=len, default={})
+    for name in list(best):
+        fewer = {n: v for n, v in best.items() if n != name}
+        if all(holds(item.relation, {**baseline, knob: value, **fewer}) for item in joint.constraints):
+            best = fewer
+    return best
+
+
+def conditions(space: SpaceMap) -> list[Line]:
+    """When a knob matters, and which of its values are one program."""
+    joint = space.joint
+    if joint is None:
+        return []
+    found = []
+    for item in joint.inertness:
+        if item.condition not in ("", "always"):
+            pairs = (
+                f"{item.changed:,} pairs of configurations that differ in it alone are two programs, {item.same:,} one"
+            )
+            found.append(Line(item.words, (pairs,)))
+    idle = [item for item in joint.inertness if item.condition == ""]
+    if idle:
+        fewest = min(item.same for item in idle)
+        names = words.listed([item.knob for item in idle])
+        found.append(Line(f"{names} changed nothing in any context tried ({fewest} comparisons at least, each)"))
+    told = {item.knob for item in joint.inertness if item.condition == "" or item.relation is not None}
+    for classes in joint.value_classes:
+        groups = [" = ".join(words.label(v) for v in group) for group in classes.classes if len(group) > 1]
+        if groups and not (classes.knob in told and (classes.where or len(classes.classes) == 1)):
+            where = f" where {classes.where}" if classes.where else " wherever they were compared"
+            found.append(Line(f"{classes.knob}: {', '.join(groups)} {_are_one(groups)}{where}"))
+    return found
+
+
+def _are_one(groups: list[str]) -> str:
+    return "are one program" if len(groups) == 1 else "are one program each"
+
+
+def formula(space: SpaceMap) -> list[Line]:
+    """The bytes of shared memory, beside the target's limit."""
+    if space.joint is None or not space.joint.formula:
+        return []
+    return [Line(f"{space.joint.formula} ≤ {targets.find(space.target).shared_bytes:,}")]
+
+
+def certificate(joint: Joint) -> list[Line]:
+    names = {1: "values", 2: "value pairs", 3: "value triples"}
+    found = [Line(statement) for statement in joint.certificate.statements]
+    found += [
+        Line(f"{names.get(c.order, f'combinations of {c.order}')} seen passing: {c.seen:,} of {c.possible:,} possible")
+        for c in joint.coverage
+    ]
+    return found
+
+
+def doubts(joint: Joint) -> list[Line]:
+    """What was asked and is no evidence."""
+    found = [
+        Line(f"{_settings(item.config)}: {' and '.join(item.outcomes)}") for item in joint.unstable[:MOST_EXAMPLES]
+    ]
+    if joint.unknown:
+        examples = tuple(_settings(config) for config in joint.unknown[:MOST_EXAMPLES])
+        found.append(Line(f"{words.plural(len(joint.unknown), 'configuration')} without an answer", examples))
+    return found
+
+
+def _settings(config: Config) -> str:
+    return words.settings(config)
+
+
+def notes(joint: Joint) -> list[Line]:
+    found = [Line(note) for note in joint.notes]
+    if joint.stopped:
+        found.insert(0, Line(f"Learning ended before its time ({joint.stopped}); the same command goes on from there."))
+    return found
+
+
+def commands(space: SpaceMap) -> list[tuple[str, str]]:
+    """What to do with the map next, and the command for it."""
+    path = space.repeat.removeprefix("gluonmap repeat ")
+    if space.joint is None or not path or not space.joint.programs:
+        return []
+    return [
+        ("the configurations for triton.autotune", f"gluonmap space {path} --configs"),
+        ("why a configuration fails, and the nearest that pass", f"gluonmap explain {path} KNOB=VALUE …"),
+    ]

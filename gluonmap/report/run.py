@@ -1,0 +1,162 @@
+"""What the execution of one configuration on the CPU told, for terminal and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from gluonmap.model.candidate import Config, Value
+from gluonmap.model.verdict import Check, Figures, Outcome, Resources, Verdict
+from gluonmap.probe.campaign import Ran
+from gluonmap.report import execution, terminal, words
+
+_COLOURS = {Outcome.PASS: "bold green", Outcome.NOT_EXECUTED: "bold magenta", Outcome.SKIPPED: "bold magenta"}
+_SAID = {
+    Outcome.PASS: "right on these inputs under this model of the hardware",
+    Outcome.WRONG: "other numbers than the reference's",
+    Outcome.UNSAFE: "it does what no kernel may do",
+    Outcome.NOT_EXECUTED: "it compiled; the model does not know something that it does, so its numbers are unknown",
+    Outcome.SKIPPED: "it compiled; there was nothing to execute",
+    Outcome.HUNG: "it came to no end",
+}
+
+
+class Executed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One configuration on one target, and what came of it."""
+
+    kernel: str
+    target: str
+    triton: str
+    config: Config
+    outcome: str
+    stage: str
+    """Where it ended: COMPILE or RUN."""
+    exit_status: int
+    kind: str = ""
+    reason: str = ""
+    place: str = ""
+    """ "gemm.py:78"; empty: not known."""
+    digest: str = ""
+    check: Check | None = None
+    figures: Figures | None = None
+    resources: Resources | None = None
+    shape: dict[str, Value] = {}
+    """That the program was compiled for."""
+
+
+def of(ran: Ran) -> Executed:
+    """The same as data that can be printed."""
+    verdict: Verdict = ran.verdict
+    reason = verdict.reason
+    return Executed(
+        kernel=ran.kernel,
+        target=ran.target,
+        triton=ran.triton,
+        config=ran.config,
+        outcome=verdict.outcome.value,
+        stage=verdict.stage.value,
+        exit_status=verdict.exit_status,
+        kind=reason.kind if reason else "",
+        reason=reason.text if reason else "",
+        place=ran.place,
+        digest=verdict.program.digest if verdict.program else "",
+        check=verdict.check,
+        figures=verdict.figures,
+        resources=verdict.resources,
+        shape=ran.shape,
+    )
+
+
+def render(told: Executed, console: Console, *, first: bool = True) -> None:
+    """Print it."""
+    terminal.show(console, lambda: _print(told, console, first))
+
+
+def _print(told: Executed, console: Console, first: bool) -> None:
+    if not first:
+        console.print()
+    outcome = Outcome(told.outcome)
+    head = Text(f"{told.outcome} ", _COLOURS.get(outcome, "bold red"))
+    head.append(words.visible(f"{told.kernel} on {words.target_name(told.target)}"), "bold")
+    console.print(head)
+    _say(f"{_said(told, outcome)}.", console)
+    if told.reason:
+        at = f" ({words.visible(told.place)})" if told.place else ""
+        _say(f"{words.visible(told.kind)}: {words.visible(told.reason)}{at}", console)
+    console.print()
+    console.print(Padding(_facts(told), (0, 0, 0, 1)))
+    if told.check and told.check.findings:
+        console.print(Text("\nFindings", "bold"))
+        for item in execution.found_of("", told.check):
+            _say(f"- {execution.found_text(item)}", console)
+
+
+def _said(told: Executed, outcome: Outcome) -> str:
+    """What the outcome means here."""
+    alone = told.check is not None and told.check.against == "baseline"  # which is this very configuration
+    if alone and outcome is Outcome.PASS:
+        return "it ran twice and left the same; the probe file has no reference, so nothing says whether that is right"
+    if alone and outcome is Outcome.WRONG:
+        return "it ran twice and left two results"
+    return _SAID.get(outcome, "it did not get as far as being executed")
+
+
+def _facts(told: Executed) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("configuration", words.visible(words.settings(told.config)))
+    for name, text in (*_checked(told.check), *_counted(told.figures)):
+        table.add_row(name, words.visible(text))
+    if told.digest:
+        table.add_row("program", told.digest[:8])
+    table.add_row("Triton", told.triton)
+    return table
+
+
+def _checked(check: Check | None) -> Iterator[tuple[str, str]]:
+    if check is None:
+        return
+    for error in check.errors:
+        bad = f", {error.misplaced:,} elements NaN or infinite on one side only" if error.misplaced else ""
+        yield (
+            f"{error.output} against {'itself' if check.against == 'baseline' else 'the reference'}",
+            f"{'as far as it came: ' if check.findings else ''}relative error {error.relative:.2g} "
+            f"(may be {error.tolerance:g}), "
+            f"largest of an element {error.elementwise:.2g} (may be {error.bound:g}){bad}",
+        )
+    sizes = [f"{name}: {size or 'no sizes'}" for name, size in zip(check.shapes, check.sizes, strict=False)]
+    none = "" if "ragged" in check.shapes else "; the probe file declares no ragged ones"
+    yield "sizes", "; ".join(sizes) + none
+    watched = "accesses, waits and barriers watched" if check.sanitized else "accesses out of bounds watched"
+    yield "launches", f"{check.runs} compared; {watched}{'; two differed in some bit' if check.racy else ''}"
+
+
+def _counted(figures: Figures | None) -> Iterator[tuple[str, str]]:
+    if figures is None:
+        return
+    total = sum(figures.instructions.values())
+    mix = ", ".join(
+        f"{name} {count / total:.0%}" for name, count in figures.instructions.items() if count * 200 >= total
+    )
+    yield "instructions", f"{total:,} by the waves of {figures.work_groups:,} work-groups: {mix}"
+    if figures.lds_ideal:
+        yield "LDS", f"{figures.lds_passes:,} passes over the banks, {figures.lds_conflicts:.2f} times the ideal"
+    if figures.global_accesses:
+        yield (
+            "global memory",
+            f"{figures.global_lines / figures.global_accesses:.1f} lines of 64 bytes an access, "
+            f"{figures.line_use:.0%} of their bytes wanted",
+        )
+    yield "waits, barriers", f"{figures.waits:,}, {figures.barriers:,}"
+    if figures.scratch_bytes:
+        yield "scratch", f"{figures.scratch_bytes:,} bytes spilled and filled"
+
+
+def _say(text: str, console: Console) -> None:
+    console.print(Padding(Text(text), (0, 0, 0, 1)))

@@ -1,0 +1,46 @@
+"""Stand-alone scripts that show a failure of the compiler with nothing but Triton installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gluonmap.model import codec
+from gluonmap.probe import rebuild
+from gluonmap.probe.recompile import Asking
+from gluonmap.query.explain import Explanation
+from gluonmap.query.feasibility import Judge
+from gluonmap.repro import pair, script, trial
+from gluonmap.repro.pair import Pair
+from gluonmap.repro.trial import Trial
+from gluonmap.runner import environment
+
+__all__ = ["Pair", "Trial", "write"]
+
+
+def write(file: Path, judged: Judge, told: Explanation, asking: Asking) -> tuple[Pair, Trial]:
+    """Write the script of an infeasible configuration to `file` and run it once; what it is about, and how it went.
+
+    Raises:
+        UsageError: the failure is none that a compile alone shows, or what the kernel reaches cannot be copied.
+        OracleFault: what the map holds for failing does not fail today.
+        StorageFault: the file cannot be written.
+    """
+    space = judged.space
+    found = pair.find(judged, told, asking.one)
+    description = rebuild.description_of(space)
+    text = script.render(
+        script.Recorded(
+            file=Path(space.file).resolve(),
+            shown=space.file,
+            kernel=space.kernel,
+            triton=environment.triton_version(environment.triton_folder()),
+            failing=description.candidate(found.failing),
+            verdict=found.verdict,
+            line=asking.place(found.verdict),
+            passing=None if found.passing is None else description.candidate(found.passing),
+            deadline_s=asking.limits.deadline_s,
+            environment=environment.environment(),
+        )
+    )
+    codec.write(file, text.encode())
+    return found, trial.run(file)

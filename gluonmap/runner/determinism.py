@@ -1,0 +1,80 @@
+"""Second compiles, under another hash seed, of what is to be called identical."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+
+from gluonmap.model.candidate import Candidate
+from gluonmap.model.errors import OracleFault
+from gluonmap.model.events import Event, Listener
+from gluonmap.model.verdict import Answer, Fault, Verdict
+from gluonmap.runner import diagnostics, journal
+from gluonmap.runner.journal import Journal
+from gluonmap.runner.oracle import Oracle
+from gluonmap.runner.processes import Isolation
+from gluonmap.worker.protocol import Job
+
+OTHER_HASH_SEED = "1"
+
+
+class SecondOpinion:
+    """Compiles again, in processes with another hash seed, what is to be called identical.
+
+    Code that depends on the order of a set, on a clock or on chance proves nothing by being equal once. Nor does code
+    that remembers the first configuration it was traced with: these processes are forks of a server that has seen no
+    kernel, never of a warm one.
+    """
+
+    def __init__(self, oracle: Oracle, record: Journal, jobs: int, listen: Listener) -> None:
+        self.oracle, self.record, self.listen = oracle, record, listen
+        self._isolation = Isolation(jobs=jobs, hash_seed=OTHER_HASH_SEED)
+        self._stack = contextlib.ExitStack()
+        self._open = False
+
+    def __enter__(self) -> SecondOpinion:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def start_for(self, candidate: Candidate) -> None:
+        """Begin to start the other server, if this candidate will need it."""
+        if self.record.stability(self.oracle.stamp, journal.compile_key(candidate)) is None:
+            self._start()
+
+    def _start(self) -> None:
+        if not self._open:
+            self._stack.enter_context(self._isolation)
+            self._isolation.start()
+            self._open = True
+
+    def confirm(self, candidates: Iterable[Candidate]) -> None:
+        """Record for each candidate, all of which have passed, whether its program is the same again.
+
+        Raises:
+            OracleFault: one that has compiled has no answer now.
+        """
+        oracle = self.oracle
+        keyed = {journal.compile_key(c): c for c in candidates}
+        unsure = {k: c for k, c in keyed.items() if self.record.stability(oracle.stamp, k) is None}
+        if not unsure:
+            return
+        self._start()
+        what = "equal programs to compile again" if len(unsure) > 1 else "baseline once more"
+        self.listen(Event("plan", what, len(unsure)))
+        compiles = {k: journal.compile_of(c) for k, c in unsure.items()}
+        jobs = ((k, Job("compile", oracle.target, oracle.file, c)) for k, c in compiles.items())
+        for key, ending in self._isolation.run(jobs, oracle.limits):
+            first = oracle.known(unsure[key])
+            again = diagnostics.answer(ending, oracle.functions, oracle.limits.deadline_s)
+            if not isinstance(first, Verdict) or not isinstance(again, Verdict):
+                text = again.text if isinstance(again, Fault) else "its first answer is gone"
+                raise OracleFault(f"a candidate that has compiled has no answer the second time: {text}.")
+            self.record.write(journal.Stability(oracle.stamp, key, digest_of(first) == digest_of(again)))
+            self.listen(Event("answer", answer=again))
+
+
+def digest_of(answer: Answer | None) -> str:
+    """The program of a passing candidate; "" for any other answer."""
+    return answer.program.digest if isinstance(answer, Verdict) and answer.program else ""

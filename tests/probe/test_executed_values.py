@@ -1,0 +1,138 @@
+"""Values that failed when they were executed, or that change the result: never handed over, and explained as such."""
+
+from __future__ import annotations
+
+from maps import BASELINE, joint_map, single_map
+from msgspec.structs import replace
+from rich.console import Console
+
+from gluonmap.export import kernel_tuner
+from gluonmap.handoff.launches import verified
+from gluonmap.model.candidate import Stage
+from gluonmap.model.joint_map import Standing, Verified
+from gluonmap.model.knobs import Effect
+from gluonmap.model.space_map import Measured, OnDevice, SpaceMap, ValueMap
+from gluonmap.model.verdict import Check, Figures, Finding, OutputError, Resources
+from gluonmap.probe import execute_programs
+from gluonmap.query.feasibility import Basis, Feasibility, Judge, feasibility, judge, of_executions
+from gluonmap.query.reduced_space import reduced_space_of
+from gluonmap.report.explain import how_known
+
+RIGHT = Check((OutputError("y", 1e-4, 1e-4, 1e-2, 0.1, "bfloat16"),), 3, sizes=("M=64",), sanitized=True)
+WRITE = Finding("global access out of bounds", "global_store_dword v[0:1], v2, off", 2, 7, "4 bytes behind y", "k.py:3")
+
+
+def executed(space: SpaceMap, **values: ValueMap) -> SpaceMap:
+    """The map with single values replaced, as one of --stage run."""
+    knobs = dict(space.knobs)
+    for name, value in values.items():
+        kept = tuple(value if repr(v.value) == repr(value.value) else v for v in knobs[name].values)
+        knobs[name] = replace(knobs[name], values=kept)
+    return replace(space, knobs=knobs, on_device=OnDevice(Stage.RUN, "the CPU"), measured=Measured(Stage.RUN, RIGHT))
+
+
+def unsafe(value: int) -> ValueMap:
+    measured = Measured(Stage.RUN, replace(RIGHT, findings=(WRITE,)))
+    return ValueMap(
+        value, "UNSAFE", Effect.ABORTING, "4 bytes behind y", 3, "k.py", "run", WRITE.kind, 16, "d", measured=measured
+    )
+
+
+def other_result(value: int) -> ValueMap:
+    measured = Measured(Stage.RUN, replace(RIGHT, against="baseline"))
+    return ValueMap(
+        value, "WRONG", Effect.CHANGES_RESULT, "y: relative error 0.5 > 0.01", None, "", "run",
+        "differs from the baseline", 14, "d", measured=measured,
+    )  # fmt: skip
+
+
+def program(check: Check | None = RIGHT, **moves: int) -> Verified:
+    return Verified(
+        {**BASELINE, **moves}, f"{moves}", Resources(256, 0), figures=Figures({}, 1) if check else None, check=check
+    )
+
+
+def with_programs(space: SpaceMap, *programs: Verified) -> SpaceMap:
+    assert space.joint
+    return replace(space, joint=replace(space.joint, programs=programs))
+
+
+def test_a_value_that_changes_the_result_is_infeasible_beside_everything() -> None:
+    told = judge(executed(joint_map(), M=other_result(16)), {**BASELINE, "M": 16, "N": 16})
+    assert (told.verdict, told.basis, told.forbidden) == (Feasibility.INFEASIBLE, Basis.PREDICTED, True)
+    assert [(c.words, c.standing) for c in told.telling] == [("M != 16", Standing.EXECUTED)]
+
+
+def test_it_stays_so_where_a_program_met_the_baseline_by_chance_and_that_program_is_refused() -> None:
+    space = with_programs(executed(joint_map(), M=other_result(16)), program(), program(M=16, N=16))
+    assert space.joint
+    settled = execute_programs.settled(space.joint, space)
+    assert [p.config["M"] for p in settled.programs] == [32]
+    (refused,) = settled.refused
+    assert (refused.config["M"], refused.outcome, refused.stage, refused.kind) == (
+        16, "WRONG", "RUN", "differs from the baseline",
+    )  # fmt: skip
+    assert refused.reason == "M=16 changes the result: part of the problem, not of the tuning"
+
+
+def test_an_unsafe_value_is_forbidden_until_a_program_with_it_was_executed_and_passed() -> None:
+    space = executed(joint_map(), M=unsafe(16))
+    assert judge(space, {**BASELINE, "M": 16, "N": 16}).verdict is Feasibility.INFEASIBLE
+    only_compiled = with_programs(space, program(check=None, M=16, N=16))
+    assert judge(only_compiled, {**BASELINE, "M": 16, "N": 16}).verdict is Feasibility.INFEASIBLE
+    passed = with_programs(space, program(M=16, N=16))
+    assert judge(passed, {**BASELINE, "M": 16, "N": 16}).verdict is Feasibility.FEASIBLE
+    assert judge(passed, {**BASELINE, "M": 16}).outcome == "UNSAFE"
+
+
+def test_a_value_that_failed_in_the_compiler_alone_is_no_matter_of_executions() -> None:
+    assert of_executions(executed(single_map())) == ()
+
+
+def test_after_a_bare_launch_nothing_is_concluded_from_single_values() -> None:
+    space = executed(joint_map(), M=unsafe(16))
+    assert of_executions(replace(space, on_device=OnDevice(Stage.LAUNCH, "NVIDIA H200"))) == ()
+
+
+def test_the_reduced_space_and_kernel_tuner_leave_such_values_out() -> None:
+    space = executed(joint_map(), M=other_result(16), N=unsafe(64))
+    assert {config["M"] for config in reduced_space_of(space).listed()} == {32, 64, 128}
+    assert [r.expression for r in kernel_tuner.restrictions(space)][1:] == ["M != 16", "N != 64"]
+
+
+def test_a_value_that_compiled_and_was_not_executed_is_handed_over() -> None:
+    silent = ValueMap(
+        16, "NOT_EXECUTED", Effect.LIVE, "v_msad_u8 v2", None, "", "run", "NotExecuted", 21, "d", detail="instructions",
+        measured=Measured(Stage.RUN),
+    )  # fmt: skip
+    space = executed(single_map(), M=silent, N=unsafe(16), STAGES=other_result(1))
+    handed = [entry.config for entry in verified(space)]
+    assert {**BASELINE, "M": 16} in handed
+    assert {**BASELINE, "N": 16} not in handed
+    assert {**BASELINE, "STAGES": 1} not in handed
+    assert feasibility("NOT_EXECUTED") is Feasibility.FEASIBLE
+    told = judge(space, {**BASELINE, "M": 16})
+    assert how_known(space, told) == (
+        "Compiled for the map: passes. It was not executed: v_msad_u8 v2; its numbers are unknown."
+    )
+
+
+def test_explain_says_what_was_executed() -> None:
+    from gluonmap.query.explain import explained
+    from gluonmap.report.explain import render
+
+    space = executed(joint_map(), M=unsafe(16))
+    console = Console(width=200, record=True, file=open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
+    render(space, "a.json", explained(Judge(space), {**BASELINE, "M": 16}), console)
+    said = console.export_text()
+    assert "Compiled and executed for the map: UNSAFE: 4 bytes behind y at k.py:3." in said
+    assert "M != 16" in said
+    assert "M=16 fails when executed, and no program with it passed" in said
+
+
+def test_a_prediction_from_executions_is_said_to_be_one_and_not_the_users() -> None:
+    from gluonmap.report import predict
+
+    told = judge(executed(joint_map(), M=other_result(16)), {**BASELINE, "M": 16, "N": 16})
+    assert predict.basis(told) == "executed"
+    assert predict.forbidden(told) == "failed when executed"
