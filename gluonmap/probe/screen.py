@@ -18,7 +18,8 @@ from gluonmap.model.knobs import Effect, KnobClass, KnobKind
 from gluonmap.model.space_map import KnobMap, Measured, OnDevice, Recipe, SpaceMap, ValueMap
 from gluonmap.model.verdict import COMPILED, Answer, Fault, Location, Outcome, Program, Verdict
 from gluonmap.runner.journal import compile_key, key_of
-from gluonmap.source import code_lines, layouts, syntax
+from gluonmap.source import code_lines, syntax
+from gluonmap.source.literal_rules import read_literal_rules
 from gluonmap.source.reads import find_reads
 from gluonmap.spec.description import Description
 
@@ -69,7 +70,7 @@ def same(one: Value, other: Value) -> bool:
 
 def demands(inspection: Inspection, description: Description) -> tuple[LiteralRule, ...]:
     """What layouts and assertions in the source demand of a configuration."""
-    return tuple(layouts.literal_rules(inspection.functions, inspection.parameters, description.target.warp_size))
+    return tuple(read_literal_rules(inspection.functions, inspection.parameters, description.target.warp_size))
 
 
 def changing(description: Description, answers: Mapping[str, Answer]) -> dict[str, list[Value]]:
