@@ -13,15 +13,9 @@ from gluonmap.lint.subject import Subject
 from gluonmap.lint.trees import call_name, full_name, last_name, written
 from gluonmap.lint.tuner import probe_of
 from gluonmap.model.inspection import FunctionSource
-from gluonmap.source.kernel_text import (
-    Definition,
-    absolute_line,
-    allowed_targets,
-    dotted,
-    source_of,
-    target_apis,
-    text_of,
-)
+from gluonmap.source.code_lines import absolute_line, source_of
+from gluonmap.source.kernel_text import allowed_targets, target_apis
+from gluonmap.source.syntax import Definition, dotted, text_of
 
 
 def check(subject: Subject, settings: Settings) -> Iterator[Finding]:

@@ -32,7 +32,7 @@ from gluonmap.runner.determinism import SecondOpinion
 from gluonmap.runner.journal import Head, Journal
 from gluonmap.runner.oracle import Oracle
 from gluonmap.runner.processes import Ending, Isolation
-from gluonmap.source import kernel_text
+from gluonmap.source import kernel_text, syntax
 from gluonmap.spec import description as describe
 from gluonmap.spec import probe_file as probefile
 from gluonmap.spec.description import Description, Further, Wishes
@@ -283,7 +283,7 @@ class Campaign:
         return any(use.api.startswith("cdna4.") for use in self._apis(inspection))
 
     def _apis(self, inspection: Inspection) -> tuple[kernel_text.ApiUse, ...]:
-        texts = {n: kernel_text.text_of(p) for n, p in self._paths(inspection, "").items() if p.is_file()}
+        texts = {n: syntax.text_of(p) for n, p in self._paths(inspection, "").items() if p.is_file()}
         return kernel_text.target_apis(inspection.functions, texts)
 
     # -- one target ----------------------------------------------------------------------------------------------
@@ -643,7 +643,7 @@ class Campaign:
 
     def _written_for_this_file(self, path: Path) -> bool:
         """True where another journal's kernel has this file's name and code."""
-        tree = kernel_text.tree_hash(self.path.read_bytes())
+        tree = syntax.tree_hash(self.path.read_bytes())
         try:
             lines = path.read_bytes().splitlines()
             heads = [msgspec.json.decode(line, type=Head) for line in lines if b'"type":"head"' in line[:40]]
@@ -849,7 +849,7 @@ def _named(files: Sequence[SourceFile], folder: Path) -> tuple[SourceFile, ...]:
 
 def _unchanged(file: SourceFile, path: Path) -> bool:
     try:
-        return kernel_text.tree_hash(path.read_bytes()) == file.ast
+        return syntax.tree_hash(path.read_bytes()) == file.ast
     except OSError:
         return False
 

@@ -18,7 +18,8 @@ from gluonmap.model.knobs import Effect, KnobClass, KnobKind
 from gluonmap.model.space_map import KnobMap, Measured, OnDevice, Recipe, SpaceMap, ValueMap
 from gluonmap.model.verdict import COMPILED, Answer, Fault, Location, Outcome, Program, Verdict, compiled, digest_of
 from gluonmap.runner.journal import compile_key, key_of
-from gluonmap.source import kernel_text, layouts
+from gluonmap.source import code_lines, layouts, syntax
+from gluonmap.source.reads import find_reads
 from gluonmap.spec.description import Description
 
 _CHANGES = {
@@ -104,7 +105,7 @@ def unread(inspection: Inspection, description: Description) -> Sequence[str]:
         for name, knob in description.knobs.items()
         if knob.kind is KnobKind.CONSTEXPR
         and name not in told  # a name within another one is a read too many, which costs comparisons and no truth
-        and not kernel_text.reads(inspection.functions, name)
+        and not find_reads(inspection.functions, name)
     ]
 
 
@@ -364,7 +365,7 @@ class _Fold:
 
     def _why_inert(self, name: str, kind: KnobKind) -> str:
         same_program = "identical program"
-        reads = kernel_text.reads(self.functions, name) if kind is not KnobKind.OPTION else ()
+        reads = find_reads(self.functions, name) if kind is not KnobKind.OPTION else ()
         literals = [rule for rule in self.rules if rule.knobs == (name,) and rule.expression == "True"]
         literal = f"; {self._rule_texts(literals)[0]}" if literals else ""
         declared = self._declared(name)
@@ -406,12 +407,12 @@ class _Fold:
         if name not in self.description.parameters:
             return None
         kernel = self.functions[0]
-        definition = kernel_text.definition(kernel.source)
+        definition = syntax.definition(kernel.source)
         if definition is None:
             return None
         arguments = [*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs]
         declared = next((a for a in arguments if a.arg == name), None)
-        return None if declared is None else self._line(kernel_text.place(kernel, declared))
+        return None if declared is None else self._line(code_lines.place(kernel, declared))
 
     def _repeat(self, moves: Config) -> str:
         settings = "".join(f" {quoted(n, v)}" for n, v in moves.items())
@@ -492,17 +493,17 @@ def _listed(items: Sequence[str]) -> str:
 
 def current_lines(inspection: Inspection, paths: Mapping[str, Path]) -> Lines:
     """Places of functions as lines of their files today; files that are gone keep the lines of the inspection."""
-    texts = {name: kernel_text.text_of(path) for name, path in paths.items() if path.is_file()}
+    texts = {name: syntax.text_of(path) for name, path in paths.items() if path.is_file()}
     functions = {(f.name, f.file): f for f in inspection.functions}
 
     def line(location: Location) -> int | None:
         function = functions.get((location.function, location.file))
         if location.file in texts:
-            found = kernel_text.absolute_line(texts[location.file], location, function.source if function else "")
+            found = code_lines.absolute_line(texts[location.file], location, function.source if function else "")
             if found is not None:
                 return found
         if function is None:
             return None
-        return function.first_line + kernel_text.physical_line(function.source, location.line) - 1
+        return function.first_line + code_lines.physical_line(function.source, location.line) - 1
 
     return line

@@ -19,7 +19,9 @@ from gluonmap.model.candidate import Value
 from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import FunctionSource, LiteralRule, Parameter
 from gluonmap.model.verdict import Location
-from gluonmap.source.kernel_text import bind, definition, dotted, helper_of, place
+from gluonmap.source.code_lines import place
+from gluonmap.source.run_time_values import RUN_TIME_CALLS
+from gluonmap.source.syntax import bind, definition, dotted, helper_of
 
 NUM_WARPS = "num_warps"
 
@@ -302,7 +304,7 @@ class _Reader:
             return Layout(tuple(item for part in arguments if isinstance(part, Layout) for item in part.demands))
         for argument in arguments:
             self.meet(argument, scope)
-        return Opaque.RUN_TIME if name in _RUN_TIME_CALLS else _opaque(arguments)
+        return Opaque.RUN_TIME if name in RUN_TIME_CALLS else _opaque(arguments)
 
     def enter(self, node: ast.Call, index: int, callee: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> Symbol:
         """Read a helper with the arguments of this call."""
@@ -518,8 +520,6 @@ def _can_fail(rule: ast.expr) -> bool:
 
 
 # ---- symbols -------------------------------------------------------------------------------------------------------
-
-_RUN_TIME_CALLS = {"program_id", "num_programs", "arange", "load", "buffer_load", "zeros", "full"}
 
 
 def _callee(node: ast.expr) -> ast.expr:
