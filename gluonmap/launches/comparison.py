@@ -11,7 +11,7 @@ import msgspec
 from gluonmap.export.heading import is_spelled
 from gluonmap.handoff.launches import launches, options_of
 from gluonmap.launches.records import Launched, Recorded
-from gluonmap.model.candidate import Config, Value
+from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap
@@ -146,4 +146,4 @@ def _judged(item: Launched, known: dict[str, _Known]) -> Judged:
 
 def _same(had: Value, mapped: Value) -> bool:
     """Equal values of one kind. What a map can only spell is not compared: a launch spells it otherwise."""
-    return repr(had) == repr(mapped) or is_spelled(mapped)
+    return same(had, mapped) or is_spelled(mapped)

@@ -22,13 +22,13 @@ from gluonmap.model.inspection import Inspection, SourceFile
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Answer, Fault, Outcome, Verdict
+from gluonmap.model.verdict import Answer, Fault, Outcome, Verdict, compiled, digest_of
 from gluonmap.probe import execute_programs, repair_baseline, screen
 from gluonmap.probe.joint_search import INTERRUPTED, Effort, Jointly
 from gluonmap.probe.repair_baseline import Mended
 from gluonmap.runner import diagnostics, journal
 from gluonmap.runner import environment as installation
-from gluonmap.runner.determinism import SecondOpinion, digest_of
+from gluonmap.runner.determinism import SecondOpinion
 from gluonmap.runner.journal import Head, Journal
 from gluonmap.runner.oracle import Oracle
 from gluonmap.runner.processes import Ending, Isolation
@@ -572,7 +572,7 @@ class Campaign:
         answer = answers[key]
         if not isinstance(answer, Verdict):
             raise OracleFault(f"the baseline has no answer: {answer.text}.")
-        if not _passed(answer):
+        if not compiled(answer):
             return False
         if self.settings.deadline_s is None:
             deadline = max(LEAST_DEADLINE_S, DEADLINE_PER_BASELINE * answer.seconds)
@@ -812,7 +812,7 @@ def _alike(description: Description, answers: Mapping[str, Answer]) -> list[Cand
     """The passing singles whose program is the baseline's."""
     base = digest_of(answers[journal.key_of(description.candidate({}))])
     found = [(c, answers.get(journal.key_of(c))) for c in screen.singles(description).values()]
-    return [c for c, answer in found if base and answer and _passed(answer) and digest_of(answer) == base]
+    return [c for c, answer in found if base and compiled(answer) and digest_of(answer) == base]
 
 
 def _as_compiles(description: Description, answers: Mapping[str, Answer]) -> dict[str, Answer]:
@@ -827,10 +827,6 @@ def _as_compiles(description: Description, answers: Mapping[str, Answer]) -> dic
 def _planned(description: Description) -> list[Candidate]:
     """The baseline and all moves of one knob."""
     return [description.candidate({}), *screen.singles(description).values()]
-
-
-def _passed(answer: Answer) -> bool:
-    return isinstance(answer, Verdict) and answer.outcome.compiled
 
 
 def _how_it_ended(status: int) -> str:

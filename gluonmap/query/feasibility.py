@@ -10,13 +10,13 @@ from enum import StrEnum
 import msgspec
 
 from gluonmap.constraints.semantics import holds, scope_of, words
-from gluonmap.model.candidate import Config, Stage, Value
+from gluonmap.model.candidate import Config, Stage, Value, same
 from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.joint_map import Constraint, Standing, Tried, Verified
 from gluonmap.model.knobs import Effect
 from gluonmap.model.relations import Member
 from gluonmap.model.space_map import SpaceMap, ValueMap
-from gluonmap.model.verdict import COMPILED, Answer, Check, Figures, Outcome, Resources, Verdict
+from gluonmap.model.verdict import COMPILED, Answer, Check, Figures, Outcome, Resources, Verdict, digest_of
 
 
 class Feasibility(StrEnum):
@@ -85,11 +85,6 @@ Key = tuple[str, ...]
 def key_of(config: Config) -> Key:
     """Equal for configurations of the same values: True, 1, 1.0, "1" and -0.0 are all different."""
     return tuple(map(repr, config.values()))
-
-
-def same(one: Value, other: Value) -> bool:
-    """Equal values of one kind."""
-    return repr(one) == repr(other)
 
 
 def complete(space: SpaceMap, moves: Config, where: str = "") -> Config:
@@ -230,8 +225,7 @@ class Judge:
                 Feasibility.UNKNOWN, Basis.NO_ANSWER, reason=reason, untried=told.untried, broken=told.broken
             )
         reason, stage = (answer.reason.text, answer.reason.phase) if answer.reason else ("", "")
-        digest = answer.program.digest if answer.program else ""
-        record = _Record(config, answer.outcome, reason, line, stage, digest, answer.resources)
+        record = _Record(config, answer.outcome, reason, line, stage, digest_of(answer), answer.resources)
         return self._compiled(record, told.untried, told.broken)
 
     def passing(self) -> Iterator[Config]:
