@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project
+from project import Project
 
 from gluonmap import cdna
 from gluonmap.model import exitcode
