@@ -11,14 +11,15 @@ import msgspec
 
 from gluonmap.audit.shipped_files import TRITON_DEFAULTS, Entry, Form, Source, is_config, listed_entry, written_config
 from gluonmap.constraints import expressions
-from gluonmap.model.candidate import Config, Value
+from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.dtypes import DESCRIPTOR
 from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import Inspection
 from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import Target
-from gluonmap.source import kernel_text
+from gluonmap.source import code_lines, syntax
+from gluonmap.source.reads import find_reads
 from gluonmap.spec.description import Description, Knob
 
 _OPTIONS = (KnobKind.OPTION, KnobKind.CONSTEXPR_AND_OPTION)
@@ -74,7 +75,7 @@ def names_of(inspection: Inspection, derive: Mapping[str, str], texts: Iterable[
         frozenset(p.name for p in parameters if p.heuristic),
         dict(derive),
         host - {p.name for p in parameters},
-        unread=frozenset(name for name in constexprs if not kernel_text.reads(inspection.functions, name)),
+        unread=frozenset(name for name in constexprs if not find_reads(inspection.functions, name)),
     )
 
 
@@ -143,7 +144,7 @@ def with_defaults(bound: Bound, description: Description, names: Names) -> Bound
     moves = {
         name: value
         for name, value in bound.moves.items()
-        if name in turned or names.kind(name) is not KnobKind.OPTION or repr(value) != repr(names.options[name])
+        if name in turned or names.kind(name) is not KnobKind.OPTION or not same(value, names.options[name])
     }
     unsaid: Config = {
         name: names.options[name]
@@ -203,9 +204,9 @@ def own_list(inspection: Inspection, file: str, text: str) -> Source:
     configs = inspection.autotune
     function = inspection.functions[0]
     # Today's place: the inspection may be of a day when comments stood elsewhere.
-    today = kernel_text.find_function(text, function.name, function.source)
+    today = code_lines.find_function(text, function.name, function.source)
     code, first_line = today or (function.source, function.first_line)
-    node = kernel_text.definition(code)
+    node = syntax.definition(code)
     tuner = next((d for d in node.decorator_list if _is_autotune(d)), None) if node else None
     line = first_line + (tuner.lineno - 1 if tuner else 0)
     calls = _written(tuner, first_line, text) if isinstance(tuner, ast.Call) else []
@@ -222,7 +223,7 @@ def own_list(inspection: Inspection, file: str, text: str) -> Source:
 
 
 def _is_autotune(node: ast.expr) -> bool:
-    name = kernel_text.dotted(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
+    name = syntax.dotted(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
     return name == "autotune" or (isinstance(node, ast.Call) and any(k.arg == "configs" for k in node.keywords))
 
 

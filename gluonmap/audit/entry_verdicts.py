@@ -18,14 +18,14 @@ from gluonmap.audit.entry_findings import Told
 from gluonmap.audit.reference_map import Ready, candidate_of
 from gluonmap.audit.request import shown_path
 from gluonmap.audit.shipped_files import Source
-from gluonmap.model.candidate import Candidate, Value
+from gluonmap.model.candidate import Candidate, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import Standing
 from gluonmap.model.knobs import KnobKind
-from gluonmap.model.verdict import Answer, Fault, Outcome
+from gluonmap.model.outcomes import Feasibility, feasibility
+from gluonmap.model.verdict import Answer, Fault, digest_of, passed
 from gluonmap.probe import screen
-from gluonmap.query.feasibility import Basis, Feasibility, Judge, Judgement, feasibility
-from gluonmap.runner.determinism import digest_of
+from gluonmap.query.feasibility import Basis, Judge, Judgement
 from gluonmap.spec.description import Description
 
 
@@ -124,7 +124,7 @@ class Fates:
             at=f"{reason.location.file}:{line}" if reason and reason.location and line else "",
             digest=digest,
             resources=answer.resources,
-            launch=self._launch(digest, bound) if digest and answer.outcome is Outcome.PASS else "",
+            launch=self._launch(digest, bound) if digest and passed(answer) else "",
             because=self._because(bound, predicted) if verdict is Feasibility.INFEASIBLE else (),
             repeat=self._repeat(bound, item.candidate),
         )
@@ -178,7 +178,7 @@ class Fates:
         for item in (item for rows in told.values() for item in rows):
             for name, value in item.bound.entry.said.items():
                 turned = name in space.baseline or name in space.recipe.fixed or name in item.bound.overridden
-                option = self.names.kind(name) is KnobKind.OPTION and repr(value) != repr(self.names.options[name])
+                option = self.names.kind(name) is KnobKind.OPTION and not same(value, self.names.options[name])
                 if option and not turned:
                     description = binding.extended(self.ready.description, {name: value}, self.names)
                     asked[name, repr(value)] = (value, description.candidate({name: value}))
@@ -194,7 +194,7 @@ class Fates:
         """A command that compiles the entry again: by the map, where it can; else as the baseline of a probe."""
         moves, space = self.ready.covered(bound, candidate), self.ready.space
         if moves is not None and space is not None:
-            away = [screen.quoted(n, v) for n, v in moves.items() if repr(v) != repr(space.baseline[n])]
+            away = [screen.quoted(n, v) for n, v in moves.items() if not same(v, space.baseline[n])]
             return " ".join([f"gluonmap repeat {shlex.quote(self.ready.map)}", *away])
         settings, wishes = self.asking.settings, self.asking.settings.wishes
         file = shlex.quote(shown_path(self.asking.campaign.path))

@@ -26,7 +26,7 @@ from gluonmap.model.targets import Target
 from gluonmap.probe import rebuild, screen
 from gluonmap.probe.campaign import Campaign
 from gluonmap.runner.determinism import SecondOpinion
-from gluonmap.source import kernel_text
+from gluonmap.source import syntax
 from gluonmap.spec.description import Description
 from gluonmap.worker.protocol import Choice
 
@@ -99,7 +99,7 @@ class _Audit:
         if not self.wanted.own_list or (self.wanted.rules and space is not None):
             return self.wanted.sources
         if self.inspection.autotune:
-            return (binding.own_list(self.inspection, self.file, kernel_text.text_of(self.asking.campaign.path)),)
+            return (binding.own_list(self.inspection, self.file, syntax.text_of(self.asking.campaign.path)),)
         if self.wanted.rules:
             return ()
         raise UsageError(

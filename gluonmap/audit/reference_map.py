@@ -10,19 +10,18 @@ from pathlib import Path
 
 from gluonmap.audit import bound_entries as binding
 from gluonmap.audit.bound_entries import Bound, Names
-from gluonmap.audit.compiles import Asking, passed
+from gluonmap.audit.compiles import Asking
 from gluonmap.audit.request import Wanted, shown_path
 from gluonmap.audit.shipped_files import Entry
 from gluonmap.model import codec
-from gluonmap.model.candidate import Candidate, Config, Value
+from gluonmap.model.candidate import Candidate, Config, Value, same
 from gluonmap.model.dtypes import describe_argument
 from gluonmap.model.errors import UsageError
 from gluonmap.model.events import Event
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import COMPILED, Outcome, Verdict
+from gluonmap.model.verdict import COMPILED, Verdict, digest_of, passed
 from gluonmap.probe import rebuild, screen
 from gluonmap.runner import journal
-from gluonmap.runner.determinism import digest_of
 from gluonmap.spec import description as describe
 from gluonmap.spec.description import Description
 
@@ -96,7 +95,7 @@ class Grounding:
         shape = self.asking.kernel.probe.shapes.get(wishes.regime, {}) if wishes.regime else {}
         known = {**space.recipe.fixed, **space.recipe.args, **space.shape}
         for name, value in {**shape, **wishes.args}.items():
-            if repr(known.get(name)) != repr(value):
+            if not same(known.get(name), value):
                 return f"it has {name} = {known.get(name)!r} and not {value!r}"
         for name, text in wishes.derive.items():
             if space.recipe.derive.get(name) != text:
@@ -114,7 +113,7 @@ class Grounding:
         except UsageError as error:
             return str(error)
         answer = self.asking.one(candidate, "the map's baseline")
-        if not isinstance(answer, Verdict) or answer.outcome is not Outcome.PASS:
+        if not passed(answer):
             is_now = answer.outcome if isinstance(answer, Verdict) else "without an answer"
         elif space.stable is not False and space.digest and digest_of(answer) != space.digest:
             is_now = "another program"
@@ -159,7 +158,7 @@ class Grounding:
                 continue
             tried.add(journal.key_of(candidate))
             answer = self.asking.one(candidate, "entry")
-            if isinstance(answer, Verdict) and passed(answer):
+            if passed(answer):
                 self.asking.lean_on(candidate, answer)
                 description = self.described({**start, **full.defaults}, domains, names)
                 return Ready(self._folded(description, domains), description, beside=bound.entry)

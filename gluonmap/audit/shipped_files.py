@@ -22,7 +22,7 @@ from gluonmap.model.errors import UnknownTarget, UsageError
 from gluonmap.model.targets import LAUNCH_OPTIONS
 from gluonmap.query.config_files import read_configs
 from gluonmap.query.feasibility import unfit
-from gluonmap.source import kernel_text
+from gluonmap.source import syntax
 from gluonmap.spec import probe_file
 
 AITER_BOUNDS = (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -309,7 +309,7 @@ def _lines(name: str) -> Source:
 def _python(name: str) -> Source:
     """`triton.Config(…)` calls that are written out, or `restrictions` and `tune_params`; by text alone."""
     try:
-        tree = ast.parse(kernel_text.text_of(Path(name)))
+        tree = ast.parse(syntax.text_of(Path(name)))
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}.") from error
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -340,7 +340,7 @@ def _python(name: str) -> Source:
 
 def is_config(call: ast.Call) -> bool:
     """Whether it makes a `triton.Config`."""
-    return kernel_text.dotted(call.func).rpartition(".")[2] == "Config"
+    return syntax.dotted(call.func).rpartition(".")[2] == "Config"
 
 
 def written_config(call: ast.Call) -> Config | None:

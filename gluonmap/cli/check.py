@@ -148,7 +148,7 @@ def _function(text: str) -> Rule:
 
     from gluonmap.audit.findings import Place
     from gluonmap.audit.rules import Rule
-    from gluonmap.source import kernel_text
+    from gluonmap.source import syntax
 
     name, colon, function = text.rpartition(":")
     path = Path(name)
@@ -156,7 +156,7 @@ def _function(text: str) -> Rule:
         what = f"there is no file {name}" if colon and function.isidentifier() else f"{text!r} names no function"
         raise click.UsageError(f"--prune takes FILE.py:FUNCTION: {what}.")
     try:
-        body = ast.parse(kernel_text.text_of(path)).body
+        body = ast.parse(syntax.text_of(path)).body
     except (SyntaxError, ValueError) as error:
         raise click.UsageError(f"--prune: {name} is no Python: {error}.") from error
     lines = [node.lineno for node in body if isinstance(node, ast.FunctionDef) and node.name == function]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gluonmap.constraints.semantics import holds, scope_of, view_of
 from gluonmap.export.heading import literal
-from gluonmap.model.candidate import Value
+from gluonmap.model.candidate import Value, same
 from gluonmap.model.relations import (
     AllOf,
     AnyOf,
@@ -107,7 +107,7 @@ def _part(relation: Relation, domains: Domains, named: Named) -> str:
 def _member(knob: str, values: Sequence[Value], inside: bool, domains: Domains, named: Named) -> str:
     """Whether a value is one of some, where True is not 1."""
     known = [v for v in domains[knob] if any(v == m and isinstance(v, bool) == isinstance(m, bool) for m in values)]
-    others = [v for v in domains[knob] if all(repr(v) != repr(k) for k in known)]
+    others = [v for v in domains[knob] if not any(same(v, k) for k in known)]
     if not known or not others:
         return str(bool(known) == inside)
     if any(value == other for value in known for other in others):

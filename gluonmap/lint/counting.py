@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gluonmap.lint.kernel_functions import Function, Module
 from gluonmap.lint.trees import Local, Trees, call_name, last_name
-from gluonmap.source.kernel_text import Definition, bind
+from gluonmap.source.syntax import Definition, bind
 
 
 @dataclass(frozen=True)

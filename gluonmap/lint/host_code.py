@@ -10,7 +10,7 @@ from gluonmap.constraints import expressions
 from gluonmap.lint.kernel_functions import Function, Module, decorator_name
 from gluonmap.lint.parameter_flow import GRID, HEURISTIC, Use
 from gluonmap.model.errors import UsageError
-from gluonmap.source.kernel_text import Definition, bind, dotted
+from gluonmap.source.syntax import Definition, bind, dotted
 from gluonmap.spec.probe_file import ProbeFile
 
 

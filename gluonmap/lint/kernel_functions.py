@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from gluonmap.model.errors import UnknownKernel, UsageError
-from gluonmap.source.kernel_text import Definition, dotted, text_of
+from gluonmap.source.syntax import Definition, dotted, text_of
 
 _MOST_HOPS = 6
 """Files that a name is followed through."""

@@ -15,7 +15,9 @@ from gluonmap.lint.parameter_flow import BRANCH, DERIVED, LOOP, TILE_COUNT, Flow
 from gluonmap.model.inspection import FunctionSource, Parameter
 from gluonmap.model.race_record import Split
 from gluonmap.model.targets import LAUNCH_OPTIONS
-from gluonmap.source.kernel_text import argument_kinds, source_of, text_of
+from gluonmap.source.argument_kinds import infer_argument_kinds
+from gluonmap.source.code_lines import source_of
+from gluonmap.source.syntax import text_of
 from gluonmap.spec.probe_file import ProbeFile
 
 
@@ -158,7 +160,9 @@ def _tensors(kernel: Function) -> set[str]:
     arguments = (*kernel.node.args.posonlyargs, *kernel.node.args.args, *kernel.node.args.kwonlyargs)
     told = [Parameter(a.arg, False, annotation=ast.unparse(a.annotation) if a.annotation else "") for a in arguments]
     constexprs = parameters(kernel.node)
-    kinds = argument_kinds((FunctionSource(kernel.name, "", 1, source),), [p for p in told if not constexprs[p.name]])
+    kinds = infer_argument_kinds(
+        (FunctionSource(kernel.name, "", 1, source),), [p for p in told if not constexprs[p.name]]
+    )
     return {name for name, kind in kinds.items() if kind in ("pointer", "descriptor")}
 
 

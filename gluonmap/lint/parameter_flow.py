@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gluonmap.lint.kernel_functions import Files, Function, parameters
-from gluonmap.source.kernel_text import Definition, bind, dotted
+from gluonmap.source.syntax import Definition, bind, dotted
 
 TILE_COUNT, MASK, LOOP, BRANCH = "tile count", "mask", "loop bound", "branch"
 GRID, HEURISTIC, DERIVED = "grid", "heuristic", "derived parameter"

@@ -18,7 +18,7 @@ from gluonmap.lint.kernel_functions import Module
 from gluonmap.lint.subject import Subject
 from gluonmap.lint.trees import Trees
 from gluonmap.model.errors import UsageError
-from gluonmap.source.kernel_text import text_of
+from gluonmap.source.syntax import text_of
 
 
 def lint(paths: Sequence[Path], settings: Settings | None = None) -> Linted:

@@ -9,7 +9,7 @@ from functools import cached_property
 from gluonmap.lint.finding import Finding
 from gluonmap.lint.kernel_functions import Function, Module, decorator_name, is_jit
 from gluonmap.lint.trees import Body, Flat, Local, Scope, Trees, call_name, full_name, last_name
-from gluonmap.source.kernel_text import Definition, bind, dotted
+from gluonmap.source.syntax import Definition, bind, dotted
 
 _OTHER_JITS = ("numba", "jax", "torch", "cupy", "taichi")
 

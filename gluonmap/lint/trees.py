@@ -8,7 +8,7 @@ from functools import cached_property
 
 from gluonmap.lint.kernel_functions import Files, Function, Module, parameters
 from gluonmap.lint.parameter_flow import stores
-from gluonmap.source.kernel_text import Definition, dotted
+from gluonmap.source.syntax import Definition, dotted
 
 Scope = Definition | ast.Module
 

@@ -11,7 +11,7 @@ from gluonmap.lint.host_code import decorated
 from gluonmap.lint.kernel_functions import Function, is_jit, parameters
 from gluonmap.lint.subject import Subject
 from gluonmap.model.targets import LAUNCH_OPTIONS, NOT_KNOBS, TARGETS
-from gluonmap.source.kernel_text import Definition, bind
+from gluonmap.source.syntax import Definition, bind
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -22,17 +22,17 @@ from gluonmap.model.inspection import Inspection, SourceFile
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Answer, Fault, Outcome, Verdict
+from gluonmap.model.verdict import Answer, Fault, Outcome, Verdict, compiled, digest_of
 from gluonmap.probe import execute_programs, repair_baseline, screen
 from gluonmap.probe.joint_search import INTERRUPTED, Effort, Jointly
 from gluonmap.probe.repair_baseline import Mended
 from gluonmap.runner import diagnostics, journal
 from gluonmap.runner import environment as installation
-from gluonmap.runner.determinism import SecondOpinion, digest_of
+from gluonmap.runner.determinism import SecondOpinion
 from gluonmap.runner.journal import Head, Journal
 from gluonmap.runner.oracle import Oracle
 from gluonmap.runner.processes import Ending, Isolation
-from gluonmap.source import kernel_text
+from gluonmap.source import kernel_text, syntax
 from gluonmap.spec import description as describe
 from gluonmap.spec import probe_file as probefile
 from gluonmap.spec.description import Description, Further, Wishes
@@ -45,11 +45,8 @@ IMPORT_DEADLINE_S = 120.0
 LEAST_DEADLINE_S = 120.0
 DEVICE_DEADLINE_S = 60.0
 """For inputs, launches, references and timing together; what goes on for longer does not come back."""
-MODELLED = ("gfx942", "gfx950")
-"""Targets whose code is executed on the CPU."""
 MODEL = "the CPU, by a model of the hardware"
 """In the place of a device's name."""
-_NOT_MODELLED = "--stage run executes code of gfx942 and gfx950 only"
 SEARCH_DEADLINE_S = 30.0
 """Of a change of a failing baseline, where the user names none: what takes longer is no default to start from."""
 DEADLINE_PER_BASELINE = 30.0
@@ -166,12 +163,14 @@ class Campaign:
         probe = self._probe("")
         inspection = self._any_inspection(probe)
         excluded = {n: _lacks(n, use, None) for n, use in self._excluded(inspection).items()}
-        # Some of cdna4's functions compile on gfx942 for narrow copies; a kernel that calls them is not meant for it.
-        if self._names_cdna4(inspection):
-            excluded.setdefault("gfx942", "the kernel is written with cdna4's API (--target gfx942 tries it)")
+        for target in self._meant_for_successors(inspection):
+            reason = f"the kernel is written with {target.predates_api}'s API (--target {target.name} tries it)"
+            excluded.setdefault(target.name, reason)
         wanted = probe.targets or tuple(t.name for t in targets.TARGETS)
         if self.settings.stage is Stage.RUN:
-            excluded |= {name: _NOT_MODELLED for name in wanted if name not in MODELLED}
+            modelled = targets.executed_on_cpu()
+            reason = f"--stage run executes code of {' and '.join(modelled)} only"
+            excluded |= {name: reason for name in wanted if name not in modelled}
         for name in wanted:
             if name in excluded:
                 self.listen(Event("note", f"{name} is left out: {excluded[name]}"))
@@ -233,10 +232,9 @@ class Campaign:
 
     def _demand_model(self, wanted: Sequence[targets.Target]) -> None:
         for target in wanted:
-            if target.name not in MODELLED:
-                raise UsageError(
-                    f"SKIPPED: --stage run executes code of {' and '.join(MODELLED)}, not of {target.name}."
-                )
+            if not target.executed_on_cpu:
+                modelled = " and ".join(targets.executed_on_cpu())
+                raise UsageError(f"SKIPPED: --stage run executes code of {modelled}, not of {target.name}.")
         if importlib.util.find_spec("torch") is None:
             raise UsageError(
                 "SKIPPED: the probe file makes its inputs with torch, which is not installed here. No GPU is needed: "
@@ -277,13 +275,15 @@ class Campaign:
         return Further(stage, self.device_name, probe.tree, probe.tolerance, dict(ragged))
 
     def _excluded(self, inspection: Inspection) -> dict[str, kernel_text.ApiUse]:
-        return kernel_text.allowed_targets(self._apis(inspection))
+        return kernel_text.excluded_targets(self._apis(inspection))
 
-    def _names_cdna4(self, inspection: Inspection) -> bool:
-        return any(use.api.startswith("cdna4.") for use in self._apis(inspection))
+    def _meant_for_successors(self, inspection: Inspection) -> list[targets.Target]:
+        """Return the targets whose next generation's API the kernel calls."""
+        modules = {use.api.partition(".")[0] for use in self._apis(inspection) if "." in use.api}
+        return [target for target in targets.TARGETS if target.predates_api in modules]
 
     def _apis(self, inspection: Inspection) -> tuple[kernel_text.ApiUse, ...]:
-        texts = {n: kernel_text.text_of(p) for n, p in self._paths(inspection, "").items() if p.is_file()}
+        texts = {n: syntax.text_of(p) for n, p in self._paths(inspection, "").items() if p.is_file()}
         return kernel_text.target_apis(inspection.functions, texts)
 
     # -- one target ----------------------------------------------------------------------------------------------
@@ -572,7 +572,7 @@ class Campaign:
         answer = answers[key]
         if not isinstance(answer, Verdict):
             raise OracleFault(f"the baseline has no answer: {answer.text}.")
-        if not _passed(answer):
+        if not compiled(answer):
             return False
         if self.settings.deadline_s is None:
             deadline = max(LEAST_DEADLINE_S, DEADLINE_PER_BASELINE * answer.seconds)
@@ -643,7 +643,7 @@ class Campaign:
 
     def _written_for_this_file(self, path: Path) -> bool:
         """True where another journal's kernel has this file's name and code."""
-        tree = kernel_text.tree_hash(self.path.read_bytes())
+        tree = syntax.tree_hash(self.path.read_bytes())
         try:
             lines = path.read_bytes().splitlines()
             heads = [msgspec.json.decode(line, type=Head) for line in lines if b'"type":"head"' in line[:40]]
@@ -729,8 +729,9 @@ class Campaign:
             return space
         use = self._excluded(inspection).get(target.name)
         if use is None:
-            if target.name == "gfx942" and self._names_cdna4(inspection):
-                step = "the kernel is written with cdna4's API: probe it there with --target cdna4"
+            if target in self._meant_for_successors(inspection):
+                api = target.predates_api
+                step = f"the kernel is written with {api}'s API: probe it there with --target {api}"
                 return msgspec.structs.replace(space, next_step=step)
             return space
         lines = screen.current_lines(inspection, self._paths(inspection, ""))
@@ -812,7 +813,7 @@ def _alike(description: Description, answers: Mapping[str, Answer]) -> list[Cand
     """The passing singles whose program is the baseline's."""
     base = digest_of(answers[journal.key_of(description.candidate({}))])
     found = [(c, answers.get(journal.key_of(c))) for c in screen.singles(description).values()]
-    return [c for c, answer in found if base and answer and _passed(answer) and digest_of(answer) == base]
+    return [c for c, answer in found if base and compiled(answer) and digest_of(answer) == base]
 
 
 def _as_compiles(description: Description, answers: Mapping[str, Answer]) -> dict[str, Answer]:
@@ -827,10 +828,6 @@ def _as_compiles(description: Description, answers: Mapping[str, Answer]) -> dic
 def _planned(description: Description) -> list[Candidate]:
     """The baseline and all moves of one knob."""
     return [description.candidate({}), *screen.singles(description).values()]
-
-
-def _passed(answer: Answer) -> bool:
-    return isinstance(answer, Verdict) and answer.outcome.compiled
 
 
 def _how_it_ended(status: int) -> str:
@@ -853,7 +850,7 @@ def _named(files: Sequence[SourceFile], folder: Path) -> tuple[SourceFile, ...]:
 
 def _unchanged(file: SourceFile, path: Path) -> bool:
     try:
-        return kernel_text.tree_hash(path.read_bytes()) == file.ast
+        return syntax.tree_hash(path.read_bytes()) == file.ast
     except OSError:
         return False
 

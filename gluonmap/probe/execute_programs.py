@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gluonmap.constraints.semantics import holds
-from gluonmap.model.candidate import Candidate, Config, Stage, Value
+from gluonmap.model.candidate import Candidate, Config, Stage, Value, same
 from gluonmap.model.events import Event, Listener
 from gluonmap.model.joint_map import Joint, Refused, Verified
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Answer, Outcome, Verdict
+from gluonmap.model.verdict import Answer, Outcome, Verdict, compiled
 from gluonmap.probe.joint_search import INTERRUPTED
-from gluonmap.query.feasibility import of_executions, same
+from gluonmap.query.feasibility import of_executions
 from gluonmap.runner import journal
 from gluonmap.runner.oracle import Oracle
 from gluonmap.spec.description import Description
@@ -92,8 +92,7 @@ def taken(
     unasked: set[str] = set()
     try:
         ask(first)
-        passed = {key for key in first if (a := answers.get(key)) and isinstance(a, Verdict) and a.outcome.compiled}
-        harmless = {value for key in passed for value in bad[key]}
+        harmless = {value for key in first if compiled(answers.get(key)) for value in bad[key]}
         unasked = {key for key in programs if key not in answers and not bad[key] <= harmless}
         if rest := [key for key in programs if key not in answers and key not in unasked]:
             ask(rest)

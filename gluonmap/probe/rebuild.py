@@ -13,13 +13,12 @@ from pathlib import Path
 import msgspec
 
 from gluonmap.model import codec, exitcode, targets
-from gluonmap.model.candidate import Config, Value
+from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.inspection import Parameter
 from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import Outcome
-from gluonmap.probe.screen import same
 from gluonmap.spec.description import Description, Further, Knob
 from gluonmap.worker.protocol import EVIDENCE_FILE, Bench, Evidence, Job, KernelFile
 

@@ -11,14 +11,16 @@ from pathlib import Path
 import msgspec
 
 from gluonmap.constraints import expressions
-from gluonmap.model.candidate import Candidate, Config, Value
+from gluonmap.model.candidate import Candidate, Config, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import FunctionSource, Inspection, LiteralRule
 from gluonmap.model.knobs import Effect, KnobClass, KnobKind
 from gluonmap.model.space_map import KnobMap, Measured, OnDevice, Recipe, SpaceMap, ValueMap
-from gluonmap.model.verdict import COMPILED, Answer, Fault, Location, Outcome, Program, Verdict
+from gluonmap.model.verdict import COMPILED, Answer, Fault, Location, Outcome, Program, Verdict, compiled, digest_of
 from gluonmap.runner.journal import compile_key, key_of
-from gluonmap.source import kernel_text, layouts
+from gluonmap.source import code_lines, syntax
+from gluonmap.source.literal_rules import read_literal_rules
+from gluonmap.source.reads import find_reads
 from gluonmap.spec.description import Description
 
 _CHANGES = {
@@ -61,14 +63,9 @@ def singles(description: Description) -> dict[tuple[str, int], Candidate]:
     }
 
 
-def same(one: Value, other: Value) -> bool:
-    """Equal values of one kind: True is not 1, and -0.0 is not 0.0."""
-    return type(one) is type(other) and repr(one) == repr(other)
-
-
 def demands(inspection: Inspection, description: Description) -> tuple[LiteralRule, ...]:
     """What layouts and assertions in the source demand of a configuration."""
-    return tuple(layouts.literal_rules(inspection.functions, inspection.parameters, description.target.warp_size))
+    return tuple(read_literal_rules(inspection.functions, inspection.parameters, description.target.warp_size))
 
 
 def changing(description: Description, answers: Mapping[str, Answer]) -> dict[str, list[Value]]:
@@ -109,7 +106,7 @@ def unread(inspection: Inspection, description: Description) -> Sequence[str]:
         for name, knob in description.knobs.items()
         if knob.kind is KnobKind.CONSTEXPR
         and name not in told  # a name within another one is a read too many, which costs comparisons and no truth
-        and not kernel_text.reads(inspection.functions, name)
+        and not find_reads(inspection.functions, name)
     ]
 
 
@@ -149,8 +146,8 @@ class _Fold:
 
     def map(self) -> SpaceMap:
         base = self.base_answer
-        passed = isinstance(base, Verdict) and base.outcome.compiled
-        knobs = {name: self._knob(name) for name in self.description.knobs} if passed else {}
+        judged = compiled(base)
+        knobs = {name: self._knob(name) for name in self.description.knobs} if judged else {}
         verdict = base if isinstance(base, Verdict) else None
         reason = verdict.reason if verdict else None
         description, trial = self.description, self.baseline.trial
@@ -177,14 +174,14 @@ class _Fold:
             outcome=verdict.outcome.value if verdict else "unknown",
             stable=self.stable,
             resources=verdict.resources if verdict else None,
-            digest=verdict.program.digest if verdict and verdict.program else "",
+            digest=digest_of(base),
             stage=reason.phase if reason else "",
             kind=reason.kind if reason else "",
-            exit_status=None if passed or not verdict else verdict.exit_status,
+            exit_status=None if judged or not verdict else verdict.exit_status,
             reason=reason.text if reason else base.text if isinstance(base, Fault) else "",
             line=self._line(reason.location) if reason else None,
-            because=() if passed else self._because({}),
-            next_step="" if passed else self._next_step(),
+            because=() if judged else self._because({}),
+            next_step="" if judged else self._next_step(),
             warnings=verdict.warnings if verdict else (),
             fixed=self._fixed(),
             not_probed={n: w for n, w in description.not_probed.items() if n not in description.fixed},
@@ -273,7 +270,7 @@ class _Fold:
             stage=reason.phase if reason else "",
             kind=reason.kind if reason else "",
             exit_status=answer.exit_status,
-            digest=answer.program.digest if answer.program else "",
+            digest=digest_of(answer),
             code=answer.program.code if answer.program else "",
             detail=detail,
             because=self._because(moves) if effect is Effect.ABORTING else (),
@@ -369,7 +366,7 @@ class _Fold:
 
     def _why_inert(self, name: str, kind: KnobKind) -> str:
         same_program = "identical program"
-        reads = kernel_text.reads(self.functions, name) if kind is not KnobKind.OPTION else ()
+        reads = find_reads(self.functions, name) if kind is not KnobKind.OPTION else ()
         literals = [rule for rule in self.rules if rule.knobs == (name,) and rule.expression == "True"]
         literal = f"; {self._rule_texts(literals)[0]}" if literals else ""
         declared = self._declared(name)
@@ -411,12 +408,12 @@ class _Fold:
         if name not in self.description.parameters:
             return None
         kernel = self.functions[0]
-        definition = kernel_text.definition(kernel.source)
+        definition = syntax.definition(kernel.source)
         if definition is None:
             return None
         arguments = [*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs]
         declared = next((a for a in arguments if a.arg == name), None)
-        return None if declared is None else self._line(kernel_text.place(kernel, declared))
+        return None if declared is None else self._line(code_lines.place(kernel, declared))
 
     def _repeat(self, moves: Config) -> str:
         settings = "".join(f" {quoted(n, v)}" for n, v in moves.items())
@@ -497,17 +494,17 @@ def _listed(items: Sequence[str]) -> str:
 
 def current_lines(inspection: Inspection, paths: Mapping[str, Path]) -> Lines:
     """Places of functions as lines of their files today; files that are gone keep the lines of the inspection."""
-    texts = {name: kernel_text.text_of(path) for name, path in paths.items() if path.is_file()}
+    texts = {name: syntax.text_of(path) for name, path in paths.items() if path.is_file()}
     functions = {(f.name, f.file): f for f in inspection.functions}
 
     def line(location: Location) -> int | None:
         function = functions.get((location.function, location.file))
         if location.file in texts:
-            found = kernel_text.absolute_line(texts[location.file], location, function.source if function else "")
+            found = code_lines.absolute_line(texts[location.file], location, function.source if function else "")
             if found is not None:
                 return found
         if function is None:
             return None
-        return function.first_line + kernel_text.physical_line(function.source, location.line) - 1
+        return function.first_line + code_lines.physical_line(function.source, location.line) - 1
 
     return line

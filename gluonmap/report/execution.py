@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec import UnsetType
 
-from gluonmap.model.candidate import Stage
+from gluonmap.model.candidate import Stage, same
 from gluonmap.model.joint_map import Joint, Refused
 from gluonmap.model.knobs import Effect
 from gluonmap.model.space_map import Measured, SpaceMap, ValueMap
@@ -85,7 +85,7 @@ def rows(space: SpaceMap) -> list[Row]:
     first = row("baseline", space.outcome, space.kind, space.measured)
     found = [first] if first else []
     for name, knob in words.ordered(space):
-        moved = [v for v in knob.values if repr(v.value) != repr(knob.baseline) and v.measured]
+        moved = [v for v in knob.values if not same(v.value, knob.baseline) and v.measured]
         for members in _alike(moved) if words.executed(space) else [[v] for v in moved]:
             worst = max(members, key=lambda v: _size(v.measured))
             labels = ", ".join(words.label(v.value) for v in members)
@@ -224,7 +224,7 @@ def _checks(space: SpaceMap) -> Iterator[tuple[str, Check]]:
 def _values(space: SpaceMap) -> Iterator[tuple[str, ValueMap]]:
     for name, knob in words.ordered(space):
         for value in knob.values:
-            if repr(value.value) != repr(knob.baseline):
+            if not same(value.value, knob.baseline):
                 yield words.visible(name), value
 
 

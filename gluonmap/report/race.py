@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from tabulate import tabulate
 
-from gluonmap.model.candidate import Config
+from gluonmap.model.candidate import Config, same
 from gluonmap.model.noise import Standing
 from gluonmap.model.race_record import Penalty, RaceRecord, Split
 from gluonmap.report.words import label, plural, settings, visible
@@ -53,7 +53,7 @@ def numbers(record: RaceRecord) -> str:
 
 
 def _moves(config: Config, base: Config) -> str:
-    moved = {n: v for n, v in config.items() if n not in base or repr(v) != repr(base[n])}
+    moved = {n: v for n, v in config.items() if n not in base or not same(v, base[n])}
     return ", ".join(f"{visible(n)}={label(v)}" for n, v in moved.items()) or "the same"
 
 

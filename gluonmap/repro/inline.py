@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from gluonmap.model.errors import UsageError
-from gluonmap.source import kernel_text
+from gluonmap.source import syntax
 from gluonmap.worker.load import package_root
 
 _NEVER = ("numpy", "torch")
@@ -108,7 +108,7 @@ class _Module:
 
     @cached_property
     def text(self) -> str:
-        return "" if self.path.is_dir() else kernel_text.text_of(self.path)
+        return "" if self.path.is_dir() else syntax.text_of(self.path)
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -471,7 +471,7 @@ def _section(module: _Module) -> str:
 def _surroundings(module: _Module) -> Iterator[str]:
     for place in module.wanted:
         for node in ast.walk(module.statement(place)):
-            if isinstance(node, ast.Attribute | ast.Name) and kernel_text.dotted(node) in (
+            if isinstance(node, ast.Attribute | ast.Name) and syntax.dotted(node) in (
                 "os.environ",
                 "os.getenv",
                 "environ",
@@ -514,9 +514,7 @@ def _imports(node: ast.AST, package: str) -> Iterator[tuple[str, str, str]]:
 
 def _is_left_out(node: ast.stmt) -> bool:
     """Whether an import of the file would not execute the statement: what is for type checkers, or for a script."""
-    names = (
-        {kernel_text.dotted(n).rpartition(".")[2] for n in ast.walk(node.test)} if isinstance(node, ast.If) else set()
-    )
+    names = {syntax.dotted(n).rpartition(".")[2] for n in ast.walk(node.test)} if isinstance(node, ast.If) else set()
     return bool(names & {"TYPE_CHECKING", "__name__"})
 
 
@@ -587,12 +585,8 @@ def _paths(node: ast.AST, name: str) -> list[Attributes]:
     found: dict[Attributes, None] = {}
     inside: set[int] = set()
     for item in ast.walk(node):
-        if (
-            isinstance(item, ast.Attribute)
-            and id(item) not in inside
-            and kernel_text.dotted(item).split(".")[0] == name
-        ):
-            found[tuple(kernel_text.dotted(item).split(".")[1:])] = None
+        if isinstance(item, ast.Attribute) and id(item) not in inside and syntax.dotted(item).split(".")[0] == name:
+            found[tuple(syntax.dotted(item).split(".")[1:])] = None
             part: ast.expr = item
             while isinstance(part, ast.Attribute):
                 part = part.value
@@ -605,7 +599,7 @@ def _paths(node: ast.AST, name: str) -> list[Attributes]:
 def _tail(decorator: ast.expr) -> str:
     """ "jit" of `@gluon.jit` and of `@triton.jit(debug=True)`."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return kernel_text.dotted(called).rpartition(".")[2]
+    return syntax.dotted(called).rpartition(".")[2]
 
 
 def _unnamed(decorator: ast.expr) -> ast.expr:

@@ -13,7 +13,7 @@ from gluonmap.model.candidate import Stage
 from gluonmap.model.inspection import FunctionSource
 from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Reason, Verdict
 from gluonmap.runner.processes import Ending
-from gluonmap.source import kernel_text
+from gluonmap.source import code_lines
 
 MAX_TEXT = 500
 STAGE_OF_PHASE = {
@@ -142,7 +142,7 @@ def locate(file: str, line: int, functions: Sequence[FunctionSource]) -> Locatio
     for function in functions:
         last = function.first_line + function.source.rstrip("\n").count("\n")
         if _same_file(file, function.file) and function.first_line <= line <= last:
-            rank = kernel_text.code_line(function.source, line - function.first_line + 1)
+            rank = code_lines.code_line(function.source, line - function.first_line + 1)
             return Location(function.name, function.file, rank)
     return None
 

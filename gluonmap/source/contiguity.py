@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from gluonmap.model.inspection import FunctionSource
-from gluonmap.source import kernel_text
+from gluonmap.source import syntax
 
 DEPTH = 8
 """Names of names that are followed."""
@@ -50,7 +50,7 @@ class _Sum:
 
 
 def _sums(functions: Sequence[FunctionSource]) -> Iterator[_Sum]:
-    node = kernel_text.definition(functions[0].source) if functions else None
+    node = syntax.definition(functions[0].source) if functions else None
     if node is None:
         return
     text = _Text(node)
@@ -140,7 +140,7 @@ def _outer(term: ast.expr, text: _Text) -> Iterator[ast.expr]:
 
 
 def _last(call: ast.Call) -> str:
-    return kernel_text.dotted(call.func).rpartition(".")[2]
+    return syntax.dotted(call.func).rpartition(".")[2]
 
 
 def _is_row(node: ast.AST) -> bool:

@@ -21,7 +21,8 @@ from gluonmap.model.errors import NeedsHelp, UnknownKnob, UsageError
 from gluonmap.model.inspection import Inspection, Parameter
 from gluonmap.model.knobs import KnobKind
 from gluonmap.model.targets import Target, option_domain, why_not_a_knob
-from gluonmap.source import contiguity, kernel_text
+from gluonmap.source import contiguity
+from gluonmap.source.argument_kinds import infer_argument_kinds
 from gluonmap.spec import small_problems
 from gluonmap.spec.probe_file import RAGGED, RUN, ProbeFile
 
@@ -486,7 +487,7 @@ class _Describer:
     def _arguments(self) -> dict[str, Value]:
         """A value or type for each run-time argument; what is not given is inferred from its use and name."""
         given = {**self.probe.args, **self.shape, **self.wishes.args}
-        kinds = kernel_text.argument_kinds(self.inspection.functions, self.inspection.parameters)
+        kinds = infer_argument_kinds(self.inspection.functions, self.inspection.parameters)
         args: dict[str, Value] = {}
         inferred: list[str] = []
         missing: dict[str, str] = {}

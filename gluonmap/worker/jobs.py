@@ -18,7 +18,7 @@ from gluonmap.model import exitcode, targets
 from gluonmap.model.candidate import Config, Stage, Value
 from gluonmap.model.inspection import Inspection, Parameter, SourceFile
 from gluonmap.model.verdict import Reason
-from gluonmap.source import kernel_text
+from gluonmap.source import syntax
 from gluonmap.worker import choose, compile, launch, load, preload, progress, reach, vendor
 from gluonmap.worker.classify import classify
 from gluonmap.worker.protocol import COMPILED_FILE, EVIDENCE_FILE, STDERR_FILE, STDOUT_FILE, Evidence, Job
@@ -191,7 +191,7 @@ def _files(before: set[str], reached: set[str], own: str) -> tuple[SourceFile, .
             if not file.is_relative_to(standard) or any(file.is_relative_to(p) for p in packages):
                 paths.add(path)
     paths |= {path for path in reached if not reach.in_triton(path)}
-    return tuple(SourceFile(p, kernel_text.tree_hash(Path(p).read_bytes())) for p in sorted(paths) if Path(p).is_file())
+    return tuple(SourceFile(p, syntax.tree_hash(Path(p).read_bytes())) for p in sorted(paths) if Path(p).is_file())
 
 
 def _children() -> bool:

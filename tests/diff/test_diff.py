@@ -1052,8 +1052,8 @@ def test_pages_of_committed_maps_are_well_formed_and_small(names: tuple[str, str
 def test_the_same_maps_give_the_same_bytes_under_another_hash_seed() -> None:
     program = f"""if True:
         import hashlib, pathlib
-        from gluonmap import codec
-        from gluonmap.differing import difference
+        from gluonmap.model import codec
+        from gluonmap.diff.comparison import difference
         from gluonmap.report.html import comparison
         for names in {PAIRS}:
             found = difference(*(codec.read_map(pathlib.Path("reports") / name) for name in names))

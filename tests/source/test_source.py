@@ -5,18 +5,11 @@ from hypothesis import strategies as st
 
 from gluonmap.model.inspection import FunctionSource, Parameter
 from gluonmap.model.verdict import Location
-from gluonmap.source.kernel_text import (
-    ApiUse,
-    absolute_line,
-    allowed_targets,
-    argument_kinds,
-    code_line,
-    find_function,
-    physical_line,
-    reads,
-    target_apis,
-    tree_hash,
-)
+from gluonmap.source.argument_kinds import infer_argument_kinds
+from gluonmap.source.code_lines import absolute_line, code_line, find_function, physical_line
+from gluonmap.source.kernel_text import ApiUse, excluded_targets, target_apis
+from gluonmap.source.reads import find_reads
+from gluonmap.source.syntax import tree_hash
 
 KERNEL = '''\
 @gluon.jit
@@ -42,13 +35,13 @@ def functions(*sources: str) -> list[FunctionSource]:
 
 
 def lines_read(parameter: str, *sources: str) -> list[tuple[str, int]]:
-    return [(item.function, item.line) for item in reads(functions(*sources), parameter)]
+    return [(item.function, item.line) for item in find_reads(functions(*sources), parameter)]
 
 
 def kinds(signature: str, body: str, *helpers: str, annotations: dict[str, str] | None = None) -> dict[str, str | None]:
     names = [name.strip() for name in signature.split(",")]
     parameters = [Parameter(name, False, annotation=(annotations or {}).get(name, "")) for name in names]
-    return argument_kinds(functions(f"def kernel({signature}):\n    {body}\n", *helpers), parameters)
+    return infer_argument_kinds(functions(f"def kernel({signature}):\n    {body}\n", *helpers), parameters)
 
 
 # ---- hashes
@@ -329,7 +322,7 @@ def test_use_beats_the_name_and_an_annotation_beats_both() -> None:
 
 def test_constexpr_parameters_have_no_kind() -> None:
     source = functions("def kernel(a, B):\n    gl.load(a)\n")
-    assert argument_kinds(source, [Parameter("a", False), Parameter("B", True)]) == {"a": "pointer"}
+    assert infer_argument_kinds(source, [Parameter("a", False), Parameter("B", True)]) == {"a": "pointer"}
 
 
 # ---- targets
@@ -342,7 +335,7 @@ def apis(body: str, *helpers: str, imports: str = GLUON) -> tuple[ApiUse, ...]:
 
 
 def excluded(body: str, *helpers: str, imports: str = GLUON) -> dict[str, str]:
-    return {target: use.api for target, use in allowed_targets(apis(body, *helpers, imports=imports)).items()}
+    return {target: use.api for target, use in excluded_targets(apis(body, *helpers, imports=imports)).items()}
 
 
 def test_a_use_names_its_family_and_its_line() -> None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.spaces import Shared
-from gluonmap.model.candidate import Config
-from gluonmap.query.feasibility import same
+from gluonmap.model.candidate import Config, same
 from gluonmap.report import words
 from gluonmap.report.diff.regressions import moved
 from gluonmap.report.joint import Line

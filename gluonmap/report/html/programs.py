@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gluonmap.model import targets
-from gluonmap.model.candidate import Config
+from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Figures, Outcome, Resources, Timing
@@ -153,7 +153,7 @@ def _alone(space: SpaceMap) -> list[_Entry]:
 
 
 def _moved(space: SpaceMap, config: Config, name: str) -> bool:
-    return repr(config[name]) != repr(space.baseline[name])
+    return not same(config[name], space.baseline[name])
 
 
 def _heads(rows: Sequence[Sequence[Figure]]) -> list[str]:
@@ -217,7 +217,7 @@ def endless(space: SpaceMap) -> list[str]:
 
 def limit(space: SpaceMap) -> str:
     """Return the target's limits, as a reader of the table needs them; "" for a target that only others know."""
-    target = next((t for t in targets.TARGETS if t.name == space.target), None)
+    target = targets.named(space.target)
     if target is None:
         return ""
     parts = [f"{'LDS' if target.vendor == 'AMD' else 'shared memory'} {target.shared_bytes:,} B"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gluonmap.model.candidate import Config
+from gluonmap.model.candidate import Config, same
 from gluonmap.model.race_record import Finalist, RaceRecord
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.report import words
@@ -87,7 +87,7 @@ def _of(row: tuple[words.Figure, ...], head: str) -> words.Figure:
 
 
 def _moves(config: Config, base: Config) -> str:
-    moved = {n: v for n, v in config.items() if n not in base or repr(v) != repr(base[n])}
+    moved = {n: v for n, v in config.items() if n not in base or not same(v, base[n])}
     return words.settings(moved) or "baseline"
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gluonmap.model.candidate import Config
+from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Certificate, Constraint, Joint, Standing, told
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.probe.screen import quoted
@@ -127,14 +127,14 @@ def _examples(space: SpaceMap, item: Constraint, seen: tuples.Seen) -> tuple[Exa
     if not one or not other:
         return None, None, ""
     names = [name for name in one if name in space.baseline]
-    apart = [name for name in names if repr(one[name]) != repr(other.get(name))]
-    told = {n for n in names if n in item.scope or repr(one[n]) != repr(space.baseline[n])}
+    apart = [name for name in names if not same(one[name], other.get(name))]
+    told = {n for n in names if n in item.scope or not same(one[n], space.baseline[n])}
     common = {n: one[n] for n in names if n in told and n not in apart}
     return _example(space, one, apart), _example(space, other, apart), words.settings(common)
 
 
 def _example(space: SpaceMap, config: Config, names: list[str]) -> Example:
-    moves = {n: v for n, v in config.items() if n in space.baseline and repr(v) != repr(space.baseline[n])}
+    moves = {n: v for n, v in config.items() if n in space.baseline and not same(v, space.baseline[n])}
     text = words.settings({name: config[name] for name in names if name in config})
     return Example(text, repeat(space, moves))
 
