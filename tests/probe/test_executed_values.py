@@ -12,9 +12,10 @@ from gluonmap.handoff.launches import verified
 from gluonmap.model.candidate import Stage
 from gluonmap.model.joint_map import Standing
 from gluonmap.model.knobs import Effect
+from gluonmap.model.outcomes import Feasibility, feasibility
 from gluonmap.model.space_map import Measured, OnDevice, ValueMap
 from gluonmap.probe import execute_programs
-from gluonmap.query.feasibility import Basis, Feasibility, Judge, feasibility, judge, of_executions
+from gluonmap.query.feasibility import Basis, Judge, judge, of_executions
 from gluonmap.query.reduced_space import reduced_space_of
 from gluonmap.report.explain import how_known
 
