@@ -16,9 +16,9 @@ from gluonmap.constraints.semantics import holds, scope_of
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.knobs import KnobClass, KnobKind
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome, Resources
-from gluonmap.query.feasibility import Feasibility
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,9 +22,10 @@ from gluonmap.model.candidate import Candidate, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import Standing
 from gluonmap.model.knobs import KnobKind
+from gluonmap.model.outcomes import Feasibility, feasibility
 from gluonmap.model.verdict import Answer, Fault, digest_of, passed
 from gluonmap.probe import screen
-from gluonmap.query.feasibility import Basis, Feasibility, Judge, Judgement, feasibility
+from gluonmap.query.feasibility import Basis, Judge, Judgement
 from gluonmap.spec.description import Description
 
 

@@ -13,9 +13,10 @@ from gluonmap.audit.request import Wanted
 from gluonmap.audit.rules import MOST_SHOWN, Ground
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.errors import UsageError
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.probe import rebuild
-from gluonmap.query.feasibility import Basis, Feasibility, Judge, key_of
+from gluonmap.query.feasibility import Basis, Judge, key_of
 from gluonmap.query.reduced_space import ReducedSpace, reduced_space_of
 
 

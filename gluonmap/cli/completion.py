@@ -19,7 +19,7 @@ def targets(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
 
     before, comma, begun = incomplete.rpartition(",")
     given = set(before.split(","))
-    names = [(name, t) for t in TARGETS for name in (t.name, t.alias) if name and name not in given]
+    names = [(name, t) for t in TARGETS for name in t.names if name not in given]
     return [
         CompletionItem(before + comma + name, help=f"{t.vendor}, {t.shared_bytes:,} bytes of shared memory")
         for name, t in names

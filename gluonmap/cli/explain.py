@@ -59,8 +59,9 @@ def explain(
     if python:
         become(python)
     from gluonmap.model import codec
+    from gluonmap.model.outcomes import Feasibility
     from gluonmap.query import explain as explaining
-    from gluonmap.query.feasibility import Feasibility, Judge, Judgement, complete
+    from gluonmap.query.feasibility import Judge, Judgement, complete
 
     space = codec.read_map(map_file)
     config = complete(space, _moves(moves))
@@ -113,7 +114,8 @@ def _script(file: Path, judged: Judge, told: Explanation, asking: Callable[[], A
         OracleFault: the script is written and does not show the failure.
     """
     from gluonmap.model.errors import OracleFault
-    from gluonmap.query.feasibility import Feasibility, moves_of
+    from gluonmap.model.outcomes import Feasibility
+    from gluonmap.query.feasibility import moves_of
     from gluonmap.report import words
     from gluonmap.repro import reproduce
 

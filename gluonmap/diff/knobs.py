@@ -10,9 +10,9 @@ import msgspec
 from gluonmap.diff.bridge import Bridge
 from gluonmap.model.candidate import Value, same
 from gluonmap.model.knobs import Effect, KnobClass, KnobKind
+from gluonmap.model.outcomes import Feasibility, feasibility
 from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import COMPILED, Outcome
-from gluonmap.query.feasibility import Feasibility, feasibility
 
 
 class Turn(StrEnum):

@@ -25,9 +25,10 @@ from gluonmap.model.candidate import Config, Value
 from gluonmap.model.dtypes import DTYPES, POINTER
 from gluonmap.model.joint_map import Constraint
 from gluonmap.model.knobs import KnobKind
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import LAUNCH_OPTIONS
-from gluonmap.query.feasibility import Feasibility, Judge, Judgement, domains_of, moves_of
+from gluonmap.query.feasibility import Judge, Judgement, domains_of, moves_of
 from gluonmap.query.reduced_space import reduced_space_of
 
 _LINE = "# ---- what follows"

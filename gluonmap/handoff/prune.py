@@ -16,9 +16,10 @@ from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.dtypes import DTYPES, POINTER
 from gluonmap.model.errors import UsageError
 from gluonmap.model.knobs import KnobKind
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import LAUNCH_OPTIONS
-from gluonmap.query.feasibility import Feasibility, Judge, domains_of, moves_of
+from gluonmap.query.feasibility import Judge, domains_of, moves_of
 from gluonmap.query.reduced_space import reduced_space_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from gluonmap.launches.records import Launched, Recorded
 from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.knobs import KnobKind
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.query.feasibility import Feasibility, Judge
+from gluonmap.query.feasibility import Judge
 from gluonmap.query.reduced_space import ReducedSpace, reduced_space_of
 
 

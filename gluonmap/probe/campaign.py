@@ -45,11 +45,8 @@ IMPORT_DEADLINE_S = 120.0
 LEAST_DEADLINE_S = 120.0
 DEVICE_DEADLINE_S = 60.0
 """For inputs, launches, references and timing together; what goes on for longer does not come back."""
-MODELLED = ("gfx942", "gfx950")
-"""Targets whose code is executed on the CPU."""
 MODEL = "the CPU, by a model of the hardware"
 """In the place of a device's name."""
-_NOT_MODELLED = "--stage run executes code of gfx942 and gfx950 only"
 SEARCH_DEADLINE_S = 30.0
 """Of a change of a failing baseline, where the user names none: what takes longer is no default to start from."""
 DEADLINE_PER_BASELINE = 30.0
@@ -166,12 +163,14 @@ class Campaign:
         probe = self._probe("")
         inspection = self._any_inspection(probe)
         excluded = {n: _lacks(n, use, None) for n, use in self._excluded(inspection).items()}
-        # Some of cdna4's functions compile on gfx942 for narrow copies; a kernel that calls them is not meant for it.
-        if self._names_cdna4(inspection):
-            excluded.setdefault("gfx942", "the kernel is written with cdna4's API (--target gfx942 tries it)")
+        for target in self._meant_for_successors(inspection):
+            reason = f"the kernel is written with {target.predates_api}'s API (--target {target.name} tries it)"
+            excluded.setdefault(target.name, reason)
         wanted = probe.targets or tuple(t.name for t in targets.TARGETS)
         if self.settings.stage is Stage.RUN:
-            excluded |= {name: _NOT_MODELLED for name in wanted if name not in MODELLED}
+            modelled = targets.executed_on_cpu()
+            reason = f"--stage run executes code of {' and '.join(modelled)} only"
+            excluded |= {name: reason for name in wanted if name not in modelled}
         for name in wanted:
             if name in excluded:
                 self.listen(Event("note", f"{name} is left out: {excluded[name]}"))
@@ -233,10 +232,9 @@ class Campaign:
 
     def _demand_model(self, wanted: Sequence[targets.Target]) -> None:
         for target in wanted:
-            if target.name not in MODELLED:
-                raise UsageError(
-                    f"SKIPPED: --stage run executes code of {' and '.join(MODELLED)}, not of {target.name}."
-                )
+            if not target.executed_on_cpu:
+                modelled = " and ".join(targets.executed_on_cpu())
+                raise UsageError(f"SKIPPED: --stage run executes code of {modelled}, not of {target.name}.")
         if importlib.util.find_spec("torch") is None:
             raise UsageError(
                 "SKIPPED: the probe file makes its inputs with torch, which is not installed here. No GPU is needed: "
@@ -277,10 +275,12 @@ class Campaign:
         return ExecutionRequest(stage, self.device_name, probe.tree, probe.tolerance, dict(ragged))
 
     def _excluded(self, inspection: Inspection) -> dict[str, kernel_text.ApiUse]:
-        return kernel_text.allowed_targets(self._apis(inspection))
+        return kernel_text.excluded_targets(self._apis(inspection))
 
-    def _names_cdna4(self, inspection: Inspection) -> bool:
-        return any(use.api.startswith("cdna4.") for use in self._apis(inspection))
+    def _meant_for_successors(self, inspection: Inspection) -> list[targets.Target]:
+        """Return the targets whose next generation's API the kernel calls."""
+        modules = {use.api.partition(".")[0] for use in self._apis(inspection) if "." in use.api}
+        return [target for target in targets.TARGETS if target.predates_api in modules]
 
     def _apis(self, inspection: Inspection) -> tuple[kernel_text.ApiUse, ...]:
         texts = {n: syntax.text_of(p) for n, p in self._paths(inspection, "").items() if p.is_file()}
@@ -729,8 +729,9 @@ class Campaign:
             return space
         use = self._excluded(inspection).get(target.name)
         if use is None:
-            if target.name == "gfx942" and self._names_cdna4(inspection):
-                step = "the kernel is written with cdna4's API: probe it there with --target cdna4"
+            if target in self._meant_for_successors(inspection):
+                api = target.predates_api
+                step = f"the kernel is written with {api}'s API: probe it there with --target {api}"
                 return msgspec.structs.replace(space, next_step=step)
             return space
         lines = screen.current_lines(inspection, self._paths(inspection, ""))

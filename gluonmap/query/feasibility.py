@@ -14,17 +14,10 @@ from gluonmap.model.candidate import Config, Stage, Value, same
 from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.joint_map import Constraint, Standing, Tried, Verified
 from gluonmap.model.knobs import Effect
+from gluonmap.model.outcomes import Feasibility, feasibility, is_evidence
 from gluonmap.model.relations import Member
 from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import COMPILED, Answer, Check, Figures, Outcome, Resources, Verdict, digest_of
-
-
-class Feasibility(StrEnum):
-    """Whether a configuration can be compiled and launched, as far as is known."""
-
-    FEASIBLE = "feasible"
-    INFEASIBLE = "infeasible"
-    UNKNOWN = "unknown"
 
 
 class Basis(StrEnum):
@@ -124,19 +117,6 @@ def domains_of(space: SpaceMap) -> dict[str, tuple[Value, ...]]:
     domains: dict[str, tuple[Value, ...]] = {name: (value,) for name, value in space.baseline.items()}
     domains |= {name: tuple(v.value for v in knob.values) for name, knob in space.knobs.items()}
     return domains | (space.joint.domains if space.joint else {})
-
-
-def feasibility(outcome: str) -> Feasibility:
-    """What an outcome says. A hang counts as infeasible: nobody can tune with it. What was not executed compiled."""
-    if outcome not in Outcome.__members__:
-        return Feasibility.UNKNOWN
-    match Outcome(outcome):
-        case Outcome.PASS | Outcome.NOT_EXECUTED:
-            return Feasibility.FEASIBLE
-        case Outcome.REJECTED | Outcome.CRASHED | Outcome.NO_RESOURCES | Outcome.HUNG | Outcome.WRONG | Outcome.UNSAFE:
-            return Feasibility.INFEASIBLE
-        case Outcome.SKIPPED:
-            return Feasibility.UNKNOWN
 
 
 def agrees(told: Judgement, fresh: Judgement) -> bool | None:
@@ -350,11 +330,6 @@ def of_executions(space: SpaceMap) -> tuple[Constraint, ...]:
 
 def _failed(value: ValueMap) -> bool:
     return bool(value.measured) and feasibility(value.outcome) is Feasibility.INFEASIBLE
-
-
-def is_evidence(outcome: str) -> bool:
-    """An answer that constraints may be learned from: a hang may be the machine's doing."""
-    return feasibility(outcome) is not Feasibility.UNKNOWN and outcome != Outcome.HUNG
 
 
 def _records(space: SpaceMap) -> dict[Key, _Record]:

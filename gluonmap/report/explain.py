@@ -12,13 +12,14 @@ from rich.text import Text
 
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Constraint, Standing
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
 from gluonmap.probe.screen import quoted
 from gluonmap.query import coverage
 from gluonmap.query import feasibility as judging
 from gluonmap.query.explain import Explanation, FailingPart, Matter, Neighbour
-from gluonmap.query.feasibility import Basis, Feasibility, Judgement, key_of, moves_of
+from gluonmap.query.feasibility import Basis, Judgement, key_of, moves_of
 from gluonmap.report import execution, words
 
 MOST_CONSTRAINTS = 8

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from tabulate import tabulate
 
 from gluonmap.model.joint_map import Standing
-from gluonmap.query.feasibility import Basis, Feasibility, Judgement
+from gluonmap.model.outcomes import Feasibility
+from gluonmap.query.feasibility import Basis, Judgement
 from gluonmap.report import words
 
 

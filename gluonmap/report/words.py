@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from msgspec import UnsetType
 
 from gluonmap.constraints.semantics import holds
+from gluonmap.model import targets
 from gluonmap.model.candidate import Stage, Value
 from gluonmap.model.joint_map import Constraint, Inertness, Standing
 from gluonmap.model.knobs import Effect, KnobClass
@@ -22,8 +23,6 @@ from gluonmap.model.verdict import Figures, Outcome, Resources
 
 MESSAGE_LIMIT = 200
 """Characters of a message that a table shows."""
-
-ALIASES = {"gfx942": "cdna3", "gfx950": "cdna4", "sm_90": "hopper", "sm_100": "blackwell"}
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
@@ -435,7 +434,13 @@ def target(space: SpaceMap) -> str:
 
 def target_name(name: str) -> str:
     """Return "gfx950 (cdna4)" for "gfx950"."""
-    return visible(name) + (f" ({ALIASES[name]})" if name in ALIASES else "")
+    return visible(name) + (f" ({alias})" if (alias := alias_of(name)) else "")
+
+
+def alias_of(name: str) -> str:
+    """Return "cdna4" for "gfx950"; "" for a target without an alias, and for a map's target that is not known here."""
+    known = targets.named(name)
+    return known.alias if known else ""
 
 
 def place(file: str, line: int | None) -> str:

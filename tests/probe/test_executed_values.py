@@ -11,10 +11,11 @@ from gluonmap.handoff.launches import verified
 from gluonmap.model.candidate import Stage
 from gluonmap.model.joint_map import Standing, Verified
 from gluonmap.model.knobs import Effect
+from gluonmap.model.outcomes import Feasibility, feasibility
 from gluonmap.model.space_map import Measured, OnDevice, SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Figures, Finding, OutputError, Resources
 from gluonmap.probe import execute_programs
-from gluonmap.query.feasibility import Basis, Feasibility, Judge, feasibility, judge, of_executions
+from gluonmap.query.feasibility import Basis, Judge, judge, of_executions
 from gluonmap.query.reduced_space import reduced_space_of
 from gluonmap.report.explain import how_known
 

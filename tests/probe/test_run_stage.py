@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from conftest import Project
 
-from gluonmap import cdna
 from gluonmap.model import exitcode
 from gluonmap.model.candidate import Call, Value
 from gluonmap.model.errors import UsageError
@@ -248,10 +247,6 @@ def test_what_there_is_nothing_to_execute_with_is_said_before_anything_is_compil
     done = project.run("run", kernel, *given, *flags)
     assert done.code == 2
     assert said in " ".join(done.stderr.split())
-
-
-def test_the_targets_that_run_are_those_of_the_model() -> None:
-    assert campaign.MODELLED == cdna.TARGETS
 
 
 # --- sizes ------------------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def index(entries: Sequence[tuple[str, SpaceMap]]) -> bytes:
         Line(kernel, file, triton, tuple(tuple(columns[name]) for name in names))
         for (file, kernel, triton), columns in found.items()
     ]
-    heads = [(name, words.ALIASES.get(name, "")) for name in names]
+    heads = [(name, words.alias_of(name)) for name in names]
     kernels = len({(line.file, line.kernel) for line in lines})
     summary = ", ".join(
         [
