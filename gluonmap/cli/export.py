@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from gluonmap.model.errors import UsageError
+
 if TYPE_CHECKING:
     from gluonmap.model.candidate import Config
     from gluonmap.model.space_map import SpaceMap
@@ -25,7 +27,7 @@ class File(NamedTuple):
     note: str = ""
 
 
-@click.command()
+@click.command(short_help="A map in the files of other tools.")
 @click.argument("maps", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="For whom.")
 @click.option(
@@ -60,7 +62,6 @@ def export(
     gluonmap export MAP.json --format aiter --race MAP.M16-N4096-K4096.race.json --race MAP.M4096-N4096-K4096.race.json
     """
     from gluonmap.model import codec
-    from gluonmap.model.errors import UsageError
 
     if limit is not None and form not in LIMITED:
         raise click.UsageError(f"--limit goes with the formats {', '.join(LIMITED)}.")
@@ -94,7 +95,6 @@ def _winners(space: SpaceMap, races: Sequence[Path]) -> dict[int, Config]:
     """
     from gluonmap.handoff.launches import launch_of, verified
     from gluonmap.model import codec
-    from gluonmap.model.errors import UsageError
 
     found: dict[int, Config] = {}
     for path in races:

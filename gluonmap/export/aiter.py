@@ -21,7 +21,8 @@ def render(space: SpaceMap, winners: Mapping[str, Config] | None = None) -> str:
     """Return the file's text. `winners`: bucket -> the configuration that a race found; none: the baseline for `any`.
 
     What nobody raced is said to be untuned in `_comment`, which aiter's loader never looks at: it reads the entries
-    `M_LEQ_x`, `M_GEQ_x` and `any` by name (aiter/ops/triton/utils/gemm_config_utils.py). kpack is gfx942's alone.
+    `M_LEQ_x`, `M_GEQ_x` and `any` by name (aiter/ops/triton/utils/gemm_config_utils.py). Only some targets use kpack
+    (`Target.uses_kpack`).
 
     Raises:
         UsageError: the target is none of AMD's; the baseline fails; a value that JSON cannot hold; no such bucket.
@@ -62,7 +63,8 @@ def file_name(space: SpaceMap, names: Names) -> str:
 
 def _entry(space: SpaceMap, config: Config) -> Config:
     refuse_spelled(space, config, "aiter's files hold plain values only.")
-    return {name: value for name, value in config.items() if name != "kpack" or space.target == "gfx942"}
+    uses_kpack = targets.find(space.target).uses_kpack
+    return {name: value for name, value in config.items() if name != "kpack" or uses_kpack}
 
 
 def _place(bucket: str) -> tuple[int, int]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from gluonmap.model import targets
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.report.plain_text import config_text, location, visible
-
-ALIASES = {"gfx942": "cdna3", "gfx950": "cdna4", "sm_90": "hopper", "sm_100": "blackwell"}
 
 NEXT_STEP = "Start from a configuration that passes: give another baseline, or repair the kernel, and probe again."
 
 
 def target_name(name: str) -> str:
     """Return "gfx950 (cdna4)" for "gfx950"."""
-    return visible(name) + (f" ({ALIASES[name]})" if name in ALIASES else "")
+    return visible(name) + (f" ({alias})" if (alias := alias_of(name)) else "")
+
+
+def alias_of(name: str) -> str:
+    """Return "cdna4" for "gfx950"; "" for a target without an alias, and for a map's target that is not known here."""
+    known = targets.named(name)
+    return known.alias if known else ""
 
 
 def specialisation_text(space: SpaceMap) -> str:

@@ -135,7 +135,7 @@ def figures(target: str, resources: Resources | None) -> tuple[Figure, ...]:
     if resources is None:
         return ()
     found = resource_figures(target, resources)
-    known = next((t for t in targets.TARGETS if t.name == target), None)
+    known = targets.named(target)
     if known is not None and (warps := targets.resident_warps(known, resources)) is not None:
         place = next((number for number, figure in enumerate(found) if figure.head == "threads"), len(found))
         found.insert(place, Figure("warps/SM", f"{warps:,}"))

@@ -219,7 +219,7 @@ def endless(space: SpaceMap) -> list[str]:
 
 def limit(space: SpaceMap) -> str:
     """Return the target's limits, as a reader of the table needs them; "" for a target that only others know."""
-    target = next((t for t in targets.TARGETS if t.name == space.target), None)
+    target = targets.named(space.target)
     if target is None:
         return ""
     parts = [f"{'LDS' if target.vendor == 'AMD' else 'shared memory'} {target.shared_bytes:,} B"]

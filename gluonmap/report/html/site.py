@@ -13,7 +13,7 @@ from gluonmap.model.race_record import RaceRecord
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.report.html import cells, funnel, page, shell
 from gluonmap.report.knobs import class_counts
-from gluonmap.report.map_header import ALIASES
+from gluonmap.report.map_header import alias_of
 from gluonmap.report.marks import Mark, baseline_compiled, baseline_mark
 from gluonmap.report.plain_text import listed, plural
 from gluonmap.report.sentences import failed_phrase, map_sentence
@@ -120,7 +120,7 @@ def index(entries: Sequence[tuple[str, SpaceMap]]) -> bytes:
         Line(kernel, file, triton, tuple(tuple(columns[name]) for name in names))
         for (file, kernel, triton), columns in found.items()
     ]
-    heads = [(name, ALIASES.get(name, "")) for name in names]
+    heads = [(name, alias_of(name)) for name in names]
     kernels = len({(line.file, line.kernel) for line in lines})
     summary = ", ".join(
         [
