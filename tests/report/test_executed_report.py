@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 
 import pytest
+from executed_maps import RIGHT, WRITE, executed, other_result, program, unsafe, with_programs
 from maps import BASELINE, joint_map, single_map
 from msgspec.structs import replace
 from rich.console import Console
-from test_executed_values import RIGHT, WRITE, executed, other_result, program, unsafe, with_programs
 
 from gluonmap.diff.comparison import difference
 from gluonmap.model.candidate import Stage

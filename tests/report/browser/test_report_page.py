@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import REPOSITORY
-from test_diff import with_texts
-from test_html import HOSTILE, hostile, raced, together
-from test_report import ABORTED, MXFP4
+from compared_maps import with_texts
+from html_pages import HOSTILE, hostile, raced, together
+from project import REPOSITORY
+from report_maps import ABORTED, MXFP4
 
 from gluonmap.diff.comparison import difference
 from gluonmap.model import codec
