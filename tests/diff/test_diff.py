@@ -38,12 +38,12 @@ from gluonmap.model.knobs import Effect, KnobClass
 from gluonmap.model.relations import AnyOf, Bound, Compare, Knob, Member, Number, Op, Product, Relation
 from gluonmap.model.space_map import Measured, OnDevice, Recipe, SpaceMap
 from gluonmap.model.verdict import Resources
-from gluonmap.report import words
 from gluonmap.report.diff import spaces
 from gluonmap.report.diff.headline import headline
 from gluonmap.report.diff.regressions import grew
 from gluonmap.report.diff.rendered import render, render_markdown
 from gluonmap.report.html import comparison, growths
+from gluonmap.report.plain_text import visible
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MAPS = sorted((REPOSITORY / "reports").rglob("*.json"))
@@ -965,7 +965,7 @@ def test_a_baseline_that_fails_and_maps_of_single_values_make_a_page() -> None:
 def test_texts_of_others_become_nothing_but_text_on_the_page() -> None:
     plain, hostile = (page_of(*with_texts(said), (said, said)) for said in ("x", HOSTILE_MARKUP))
     assert [element.tag for element in hostile.all()] == [element.tag for element in plain.all()]
-    assert hostile.text.count(words.visible(HOSTILE_MARKUP)) > 8
+    assert hostile.text.count(visible(HOSTILE_MARKUP)) > 8
     assert not any(c in hostile.text for c in "\x1b\x00\u202e")
 
 

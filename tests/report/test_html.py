@@ -47,8 +47,12 @@ from gluonmap.model.knobs import Effect
 from gluonmap.model.relations import Member
 from gluonmap.model.space_map import Measured, OnDevice
 from gluonmap.model.verdict import Check, Outcome, OutputError, Resources, Timing
-from gluonmap.report import words
 from gluonmap.report.html import cells, funnel, page, programs, shell, site
+from gluonmap.report.knobs import knobs_by_signature
+from gluonmap.report.marks import EFFECT_MARKS, OUTCOME_MARKS
+from gluonmap.report.plain_text import first_line, value_label, visible
+from gluonmap.report.sentences import map_sentence
+from gluonmap.report.tables import program_rows
 
 MAPS = sorted((REPOSITORY / "reports").rglob("*.json"))
 
@@ -143,7 +147,7 @@ def test_pages_of_committed_maps_stay_below_half_a_megabyte(made: dict[str, Page
 def test_the_first_screen_says_what_a_person_would_say_and_how_much_is_left() -> None:
     root = read(page.render(together()))
     assert flat(root.all("h1")[0].text) == "double on gfx950 (cdna4)"
-    assert flat(root.all("p", "sentence")[0].text) == words.sentence(together())
+    assert flat(root.all("p", "sentence")[0].text) == map_sentence(together())
     bars = [[flat(cell.text) for cell in row.inside] for row in root.all("section", "funnel")[0].all("tr")]
     assert bars == [
         ["signature", "384", "5 knobs"],
@@ -194,17 +198,17 @@ def test_every_value_of_every_knob_has_a_cell_that_opens_all_that_is_known_of_it
         root = made[name].root
         buttons = {button.attributes["id"]: button for button in root.all("button", "cell")}
         assert len(buttons) == sum(len(knob.values) for knob in space.knobs.values())
-        for number, (name, knob) in enumerate(words.signature_order(space), 1):
+        for number, (name, knob) in enumerate(knobs_by_signature(space), 1):
             for place, value in enumerate(knob.values, 1):
                 button = buttons[f"k{number}-{place}"]
-                label = words.label(value.value)
+                label = value_label(value.value)
                 assert button.all("span", "value")[0].text == label
                 assert button.attributes["aria-label"].startswith(f"{label}, ")
                 told = root.identified(button.attributes["aria-controls"])
                 assert told.attributes["aria-label"] == f"{name} = {label}"
                 assert f"{name} = {label}" in told.all("h3")[0].text
-                for text in (value.outcome, words.first_line(value.reason), value.repeat, *value.because, value.digest):
-                    assert words.visible(text) in told.text
+                for text in (value.outcome, first_line(value.reason), value.repeat, *value.because, value.digest):
+                    assert visible(text) in told.text
                 if value.line is not None:
                     assert f"{value.file or space.file}:{value.line}" in told.text
 
@@ -229,10 +233,10 @@ def test_values_of_one_program_stand_in_one_chain() -> None:
 
 
 def test_every_mark_has_a_tone_and_every_tone_a_colour_of_its_own() -> None:
-    marks = (*words.OUTCOME_MARKS.values(), *words.EFFECT_MARKS.values())
+    marks = (*OUTCOME_MARKS.values(), *EFFECT_MARKS.values())
     assert {mark.word for mark in marks} == set(cells.TONES)
-    assert set(words.OUTCOME_MARKS) == set(Outcome)
-    assert set(words.EFFECT_MARKS) == set(Effect)
+    assert set(OUTCOME_MARKS) == set(Outcome)
+    assert set(EFFECT_MARKS) == set(Effect)
     style = (Path(shell.__file__).parent / "templates/page.css").read_text()
     for tone in cells.TONES.values():
         assert f".t-{tone} {{" in style
@@ -359,7 +363,7 @@ def test_a_long_list_of_programs_is_cut_and_keeps_those_that_spill(monkeypatch: 
 def test_without_a_joint_part_the_programs_are_those_of_single_values() -> None:
     table = programs.table(MXFP4)
     assert table is not None
-    assert (table.total, table.rows[0].baseline) == (len(words.programs(MXFP4)), True)
+    assert (table.total, table.rows[0].baseline) == (len(program_rows(MXFP4)), True)
 
 
 def test_warps_that_fit_a_multiprocessor_are_told_for_hopper() -> None:
@@ -474,7 +478,7 @@ def test_text_of_others_is_shown_and_becomes_nothing_else() -> None:
     data = page.render(strange, [race], warnings=[HOSTILE])
     root, usual = read(data), read(page.render(plain, [raced(plain, failures=(({}, "plain"),))], warnings=["plain"]))
     assert [e.tag for e in root.all()] == [e.tag for e in usual.all()]
-    assert root.all("h1")[0].all("span")[0].text == words.visible(HOSTILE)
+    assert root.all("h1")[0].all("span")[0].text == visible(HOSTILE)
     assert b"<script>alert" not in data
     assert b"onerror=alert(1)>" not in data
     assert "\x1b" not in data.decode()
