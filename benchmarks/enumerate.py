@@ -37,8 +37,8 @@ from gluonmap.runner import journal
 from gluonmap.runner.journal import Journal
 from gluonmap.runner.oracle import Oracle
 from gluonmap.runner.processes import Isolation
-from gluonmap.spec import description as describe
 from gluonmap.spec.description import Description
+from gluonmap.spec.description_builder import describe
 
 TEXT = 200
 OWN = ("out", "as_json", "python")
@@ -61,9 +61,9 @@ def enumerate_space(campaign: Campaign, target: targets.Target, limit: int | Non
     probe = campaign._probe(target.name)
     with Journal(campaign._journal_path(target)) as record:
         head = campaign._head(record, target, probe)
-        wishes = campaign._wishes(probe)
-        description = describe.describe(head.inspection, target, probe, wishes)
-        configs = list(itertools.islice(product(description, list(wishes.domains)), limit))
+        overrides = campaign._overrides(probe)
+        description = describe(head.inspection, target, probe, overrides)
+        configs = list(itertools.islice(product(description, list(overrides.domains)), limit))
         candidates = [msgspec.structs.replace(description.candidate(c), proof=Proof.IR) for c in configs]
         oracle = campaign._oracle(record, head)
         answers = ask(oracle, description.candidate({}), candidates)

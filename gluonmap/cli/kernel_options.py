@@ -154,10 +154,10 @@ def settings_of(kernel_file: Path, options: Mapping[str, Any]) -> Settings:
     from gluonmap.model.candidate import Stage, Watch
     from gluonmap.probe import campaign
     from gluonmap.probe.joint_search import Effort
-    from gluonmap.spec.description import Wishes
+    from gluonmap.spec.description_builder import Overrides
 
     jobs = given["jobs"] or campaign.default_jobs()
-    wishes = Wishes(
+    overrides = Overrides(
         kernel=given["kernel"],
         sets=values_by_name(given["sets"], "--set"),
         domains={k: values_of(v) for k, v in (pair(t, "--domain") for t in given["domains"])},
@@ -169,7 +169,7 @@ def settings_of(kernel_file: Path, options: Mapping[str, Any]) -> Settings:
     return campaign.Settings(
         kernel_file=kernel_file,
         root=given["out"] or Path.cwd(),
-        wishes=wishes,
+        overrides=overrides,
         config_file=given["config"],
         probe_file=given["probe_file"],
         stubs=tuple(given["stubs"]),

@@ -58,7 +58,7 @@ def key(
 
     path = probe_file or probefile.find_probe(kernel_file.absolute(), Path.cwd())
     probe = probefile.read_probe(path, "") if path else probefile.ProbeFile()
-    probe = probefile.restricted(probe, kernel) if kernel else probe
+    probe = probe.for_kernel(kernel) if kernel else probe
     names = names_of(tuned)
     told = advise(kernel_file, kernel, probe, names)
     if wanted := [(name, values_of(values)) for name, values in (pair(text, "--measure") for text in measure)]:

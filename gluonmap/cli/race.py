@@ -110,7 +110,7 @@ def mapped(
     from gluonmap.model.verdict import COMPILED
     from gluonmap.probe import campaign
     from gluonmap.runner import environment
-    from gluonmap.spec.description import Wishes
+    from gluonmap.spec.description_builder import Overrides
 
     if kernel_or_map.suffix == ".json":
         space = codec.read_map(kernel_or_map)
@@ -125,7 +125,7 @@ def mapped(
     settings = campaign.Settings(
         kernel_file=kernel_or_map,
         root=Path.cwd(),
-        wishes=Wishes(kernel=kernel),
+        overrides=Overrides(kernel=kernel),
         probe_file=probe_file,
         jobs=most,
         memory_bytes=campaign.default_memory_bytes(most),
