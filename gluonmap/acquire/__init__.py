@@ -9,7 +9,7 @@ import numpy as np
 
 from gluonmap.acquire.answers import Answer, Oracle
 from gluonmap.acquire.atoms import Atom
-from gluonmap.acquire.learner import Learner, Progress, Settings
+from gluonmap.acquire.learner import Learner, LearningProgress, LearningSettings
 from gluonmap.acquire.plan import Row
 from gluonmap.acquire.region import ReadRule, stated_atom
 from gluonmap.acquire.result import Learned
@@ -23,7 +23,7 @@ from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import LiteralRule
 from gluonmap.model.relations import Relation, Written
 
-__all__ = ["Answer", "Learned", "Oracle", "Progress", "Question", "Session", "learn", "start"]
+__all__ = ["Answer", "Learned", "LearningProgress", "Oracle", "Question", "Session", "learn", "start"]
 
 
 def start(
@@ -39,7 +39,7 @@ def start(
     seed: int = 0,
     deep: bool = False,
     only: Sequence[Config] | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[LearningProgress], None] | None = None,
 ) -> Session:
     """Return a run over `space` (ordered domains) that waits for its first `next`; it ends if the baseline fails.
 
@@ -53,7 +53,7 @@ def start(
     Raises:
         UsageError: the baseline lies outside the domains or violates a restriction.
     """
-    settings = Settings(budget, validate, confidence, seed, deep, needs_baseline=True)
+    settings = LearningSettings(budget, validate, confidence, seed, deep, needs_baseline=True)
     return _session(space, baseline, given, read, known, settings, only, watch)
 
 
@@ -71,14 +71,14 @@ def learn(
     deep: bool = False,
     batch: int = 2,
     only: Sequence[Config] | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[LearningProgress], None] | None = None,
 ) -> Learned:
     """Return the feasible region of `space`, as far as it was learned from `oracle`, asked `batch` at a time.
 
     As `start`, but where the baseline fails another start is searched. An oracle that remembers its answers must ask
     afresh for a configuration that it is given a second time.
     """
-    settings = Settings(budget, validate, confidence, seed, deep)
+    settings = LearningSettings(budget, validate, confidence, seed, deep)
     session = _session(space, baseline, given, read, (), settings, only, watch)
     while not session.done:
         asked = _some(session, batch)
@@ -100,9 +100,9 @@ def _session(
     given: Sequence[str | Relation],
     read: Sequence[LiteralRule],
     known: Iterable[tuple[Config, Answer]],
-    settings: Settings,
+    settings: LearningSettings,
     only: Sequence[Config] | None,
-    watch: Callable[[Progress], None] | None,
+    watch: Callable[[LearningProgress], None] | None,
 ) -> Session:
     domains = space_of(space)
     relations = [Written(item) if isinstance(item, str) else item for item in given]

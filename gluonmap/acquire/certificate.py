@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gluonmap.acquire.atoms import Atom, any_fails
-from gluonmap.acquire.evidence import UNKNOWN, Evidence
+from gluonmap.acquire.evidence import UNKNOWN, EvidenceTable
 from gluonmap.acquire.space import Rows
 from gluonmap.acquire.universe import Universe, elimination
 from gluonmap.constraints.counting import Elimination, TooEntangled
@@ -76,7 +76,7 @@ class Validation:
                 kept = [*self.universe.given, *others, *group[: place + 1]]
                 yield elimination(space, kept, broken=atom)
 
-    def propose(self, evidence: Evidence, in_flight: Container[tuple[int, ...]]) -> tuple[int, ...] | None:
+    def propose(self, evidence: EvidenceTable, in_flight: Container[tuple[int, ...]]) -> tuple[int, ...] | None:
         """The next configuration to ask; known ones count on the way.
 
         None: every stratum is complete, or its next draw is in flight: it counts once its answer is there.
@@ -93,7 +93,7 @@ class Validation:
         return None
 
     def _draw_fresh(
-        self, name: str, evidence: Evidence, in_flight: Container[tuple[int, ...]]
+        self, name: str, evidence: EvidenceTable, in_flight: Container[tuple[int, ...]]
     ) -> tuple[int, ...] | None:
         for _ in range(MOST_FREE_DRAWS):
             row = self._held.pop(name, None) or self._draw(name)

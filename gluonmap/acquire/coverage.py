@@ -51,7 +51,7 @@ class Cells:
         return mask
 
 
-class Seen:
+class SeenCombinations:
     """Combinations seen so far; grows with the rows given."""
 
     def __init__(self, space: Space, order: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gluonmap.acquire.atoms import Atom, Part, any_fails
-from gluonmap.acquire.evidence import Evidence
+from gluonmap.acquire.evidence import EvidenceTable
 from gluonmap.acquire.fit import ATOM_BITS, EPSILON, Problem, all_outside, bounds, threshold
 from gluonmap.acquire.space import Mask, Numbers, Rows
 
@@ -35,7 +35,7 @@ class Alternative:
 class Pool:
     """Configurations that may be asked next, with the values of forms and predicates on them as they are needed."""
 
-    def __init__(self, rows: Rows, evidence: Evidence) -> None:
+    def __init__(self, rows: Rows, evidence: EvidenceTable) -> None:
         self.rows = rows
         self._evidence = evidence
         self._values: dict[int, Numbers] = {}

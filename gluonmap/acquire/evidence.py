@@ -18,7 +18,7 @@ UNKNOWN = -1
 Indices = npt.NDArray[np.int64]
 
 
-class Evidence:
+class EvidenceTable:
     """Answers in the order asked. A label is a reason's number (from 1), PASSED, or UNKNOWN (never fitted)."""
 
     def __init__(self, space: Space, forms: Forms, predicates: Predicates) -> None:

@@ -14,7 +14,7 @@ from gluonmap.acquire.doubt import atom_of
 from gluonmap.acquire.evidence import PASSED, UNKNOWN
 from gluonmap.acquire.inert import Sameness
 from gluonmap.acquire.learner import Learner
-from gluonmap.acquire.result import Asked, Learned
+from gluonmap.acquire.result import AnsweredQuestion, Learned
 from gluonmap.acquire.space import Rows
 from gluonmap.acquire.universe import elimination
 from gluonmap.constraints.counting import TooEntangled
@@ -44,7 +44,9 @@ def finish(learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRu
     return Learned(
         domains=_domains(learner),
         constraints=constraints,
-        asked=tuple(Asked(space.decode(record.row), record.kind, record.answer) for record in learner.records),
+        asked=tuple(
+            AnsweredQuestion(space.decode(record.row), record.kind, record.answer) for record in learner.records
+        ),
         before_validation=learner.asked if before is None else before,
         certificate=learner.validation.certificate(statements.structural(learner, coverage)),
         coverage=coverage,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gluonmap.acquire.atoms import Atom, Cell, Part, Threshold
-from gluonmap.acquire.evidence import Evidence, Indices
+from gluonmap.acquire.evidence import EvidenceTable, Indices
 from gluonmap.acquire.space import Mask, Numbers
 from gluonmap.model.relations import Op
 
@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float32]
 class Past:
     """What got past a reason, summed up as it grows: bounds of the forms, and the predicates that hold for some."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: EvidenceTable) -> None:
         self._evidence = evidence
         self._places = np.zeros(0, np.int64)
         self._reset()
@@ -68,7 +68,7 @@ def _wider(known: tuple[Numbers, Numbers], values: Numbers) -> tuple[Numbers, Nu
 
 
 @dataclass
-class Choice:
+class AtomChoice:
     """The best atom found by one search, and the failures that it explains."""
 
     score: float
@@ -80,7 +80,7 @@ class Choice:
 class Problem:
     """One reason's failures (`positive`) and what got past it (`negative`), as places in the evidence."""
 
-    evidence: Evidence
+    evidence: EvidenceTable
     positive: Indices
     negative: Indices
     past: Past
@@ -184,7 +184,7 @@ def cover(problem: Problem) -> list[Atom]:
     return _without_needless(problem, atoms)
 
 
-def _best(problem: Problem, left: Mask) -> Choice:
+def _best(problem: Problem, left: Mask) -> AtomChoice:
     best = _better(_offered(problem, left), _single_form(problem, left), _single_predicate(problem, left))
     most = float(left.sum())
     least_bits = 9.0
@@ -195,22 +195,22 @@ def _best(problem: Problem, left: Mask) -> Choice:
     return best or _cell(problem, left)
 
 
-def _better(*choices: Choice | None) -> Choice | None:
+def _better(*choices: AtomChoice | None) -> AtomChoice | None:
     return max((choice for choice in choices if choice), key=lambda choice: choice.score, default=None)
 
 
-def _offered(problem: Problem, left: Mask) -> Choice | None:
-    best: Choice | None = None
+def _offered(problem: Problem, left: Mask) -> AtomChoice | None:
+    best: AtomChoice | None = None
     rows, past = problem.evidence.rows[problem.positive], problem.evidence.rows[problem.negative]
     for atom in problem.offers:
         covers = atom.fails(rows)
         score = float((covers & left).sum()) / atom.bits
         if score > 0 and (best is None or score > best.score) and not atom.fails(past).any():
-            best = Choice(score, atom, covers)
+            best = AtomChoice(score, atom, covers)
     return best
 
 
-def _single_form(problem: Problem, left: Mask) -> Choice | None:
+def _single_form(problem: Problem, left: Mask) -> AtomChoice | None:
     best: tuple[float, int, int] | None = None
     for kind, covers in enumerate(problem.form_covers):
         if not len(covers):
@@ -223,7 +223,7 @@ def _single_form(problem: Problem, left: Mask) -> Choice | None:
         return None
     score, kind, index = best
     covers = problem.form_covers[kind][index]
-    return Choice(score, form_atom(problem, kind, index, covers), covers)
+    return AtomChoice(score, form_atom(problem, kind, index, covers), covers)
 
 
 def form_atom(problem: Problem, kind: int, index: int, covers: Mask) -> Atom:
@@ -238,7 +238,7 @@ def form_atom(problem: Problem, kind: int, index: int, covers: Mask) -> Atom:
 
 
 def threshold(
-    evidence: Evidence, kind: int, index: int, values: Numbers, low: float, high: float, tight: bool
+    evidence: EvidenceTable, kind: int, index: int, values: Numbers, low: float, high: float, tight: bool
 ) -> Threshold:
     """A comparison between the failing `values` and those that got past, from `low` to `high`.
 
@@ -253,7 +253,7 @@ def threshold(
     return Threshold(evidence.forms, index, Op.AT_MOST, limit, float(low))
 
 
-def _single_predicate(problem: Problem, left: Mask) -> Choice | None:
+def _single_predicate(problem: Problem, left: Mask) -> AtomChoice | None:
     free = np.flatnonzero(problem.free)
     if not len(free):
         return None
@@ -263,10 +263,10 @@ def _single_predicate(problem: Problem, left: Mask) -> Choice | None:
     if scores[place] <= 0:
         return None
     item = problem.evidence.predicates.items[int(free[place])]
-    return Choice(float(scores[place]), Atom((item.part,), item.bits + ATOM_BITS), truth[place])
+    return AtomChoice(float(scores[place]), Atom((item.part,), item.bits + ATOM_BITS), truth[place])
 
 
-def _pair(problem: Problem, left: Mask) -> Choice | None:
+def _pair(problem: Problem, left: Mask) -> AtomChoice | None:
     if len(problem.partial) < 2:
         return None
     truth = problem.partial_positive
@@ -279,10 +279,10 @@ def _pair(problem: Problem, left: Mask) -> Choice | None:
         return None
     items = [problem.evidence.predicates.items[int(problem.partial[k])] for k in (i, j)]
     atom = Atom(tuple(item.part for item in items), sum(item.bits for item in items) + ATOM_BITS + 1)
-    return Choice(float(counts[i, j]), atom, (truth[i] * truth[j]) > 0.5)
+    return AtomChoice(float(counts[i, j]), atom, (truth[i] * truth[j]) > 0.5)
 
 
-def _conditional(problem: Problem, left: Mask) -> Choice | None:
+def _conditional(problem: Problem, left: Mask) -> AtomChoice | None:
     """The best "where this literal holds, this form is out of bounds"."""
     evidence = problem.evidence
     usable = evidence.forms.conditional
@@ -303,7 +303,7 @@ def _conditional(problem: Problem, left: Mask) -> Choice | None:
                 best = (float(scores[place]), int(literal), kind, int(usable[place]), covers[place])
     if best is None:
         return None
-    return Choice(best[0], *conditional_atom(problem, *best[1:]))
+    return AtomChoice(best[0], *conditional_atom(problem, *best[1:]))
 
 
 def conditional_atom(problem: Problem, literal: int, kind: int, index: int, covers: Mask) -> tuple[Atom, Mask]:
@@ -318,7 +318,7 @@ def conditional_atom(problem: Problem, literal: int, kind: int, index: int, cove
     return Atom((item.part, part), item.bits + float(evidence.forms.bits[index]) + ATOM_BITS + 1), covered
 
 
-def _triple(problem: Problem, left: Mask) -> Choice | None:
+def _triple(problem: Problem, left: Mask) -> AtomChoice | None:
     """The best conjunction of two literals and a predicate that explains the first failure left."""
     evidence, predicates = problem.evidence, problem.evidence.predicates
     seed = problem.positive[int(np.flatnonzero(left)[0])]
@@ -344,10 +344,10 @@ def _triple(problem: Problem, left: Mask) -> Choice | None:
     parts: tuple[Part, ...] = tuple(predicates.items[k].part for k in chosen)
     atom = Atom(parts, float(sum(predicates.bits[k] for k in chosen)) + ATOM_BITS + 2)
     covers: Mask = evidence.truth[np.ix_(np.array(chosen), problem.positive)].all(0)
-    return Choice(float(scores[i, j]), atom, covers)
+    return AtomChoice(float(scores[i, j]), atom, covers)
 
 
-def _cell(problem: Problem, left: Mask) -> Choice:
+def _cell(problem: Problem, left: Mask) -> AtomChoice:
     """The last resort: as few values of the first failure left as nothing else shares."""
     evidence, space = problem.evidence, problem.evidence.space
     row = evidence.rows[problem.positive[int(np.flatnonzero(left)[0])]]
@@ -356,7 +356,7 @@ def _cell(problem: Problem, left: Mask) -> Choice:
     cells = tuple((column, int(row[column])) for column in columns)
     bits = sum(math.log2(len(space.names)) + math.log2(space.sizes[column]) for column in columns) + ATOM_BITS
     atom = Atom((Cell(space, cells),), bits)
-    return Choice(0.0, atom, atom.fails(evidence.rows[problem.positive]))
+    return AtomChoice(0.0, atom, atom.fails(evidence.rows[problem.positive]))
 
 
 def _combinations(same: Mask, count: int) -> Iterator[tuple[int, ...]]:

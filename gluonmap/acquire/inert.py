@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from gluonmap.acquire.atoms import Atom
-from gluonmap.acquire.evidence import PASSED, Evidence
+from gluonmap.acquire.evidence import PASSED, EvidenceTable
 from gluonmap.acquire.plan import Row
 from gluonmap.acquire.region import Model
 from gluonmap.acquire.space import Mask, Rows
@@ -33,7 +33,7 @@ AT_ONCE = 24
 NEVER, ALWAYS, SOMETIMES = "", "always", "sometimes"
 """Conditions that are no relation."""
 
-Cell = tuple[int, int]
+ContextValue = tuple[int, int]
 """A value of a knob: column and place."""
 
 
@@ -52,7 +52,7 @@ class Neighbours:
         return frozenset((self.first[self.column], self.second[self.column]))
 
 
-def neighbours(evidence: Evidence) -> list[Neighbours]:
+def neighbours(evidence: EvidenceTable) -> list[Neighbours]:
     """All pairs among what was asked and passed with a digest."""
     passed = [i for i in np.flatnonzero(evidence.labels == PASSED) if evidence.answers[i].digest]
     rows = [tuple(evidence.rows[i].tolist()) for i in passed]
@@ -91,7 +91,7 @@ class Claim:
 
 
 @dataclass
-class Knob:
+class KnobComparisons:
     """What the pairs of one knob tell."""
 
     column: int
@@ -108,16 +108,16 @@ class Knob:
 class Sameness:
     """What is known of equal programs, and what must be asked before it may be claimed."""
 
-    def __init__(self, evidence: Evidence, model: Model, universe: Universe) -> None:
+    def __init__(self, evidence: EvidenceTable, model: Model, universe: Universe) -> None:
         self.evidence, self.model, self.universe, self.space = evidence, model, universe, evidence.space
-        self.knobs = [Knob(column) for column in range(len(self.space.names))]
+        self.knobs = [KnobComparisons(column) for column in range(len(self.space.names))]
         for pair in neighbours(evidence):
             (self.knobs[pair.column].same if pair.same else self.knobs[pair.column].changed).append(pair)
         self.idle = {knob.column for knob in self.knobs if not knob.changed}
         for knob in self.knobs:
             self._look(knob)
 
-    def _look(self, knob: Knob) -> None:
+    def _look(self, knob: KnobComparisons) -> None:
         if not knob.changed:
             return
         differ = {pair.values for pair in knob.changed}
@@ -128,16 +128,16 @@ class Sameness:
 
     # ---- claims ----------------------------------------------------------------------------------------------------
 
-    def never(self, knob: Knob) -> Claim:
+    def never(self, knob: KnobComparisons) -> Claim:
         """That the knob changes nothing."""
         return Claim(knob.column, frozenset(range(self.space.sizes[knob.column])), tuple(knob.same))
 
-    def conditional(self, knob: Knob) -> Claim:
+    def conditional(self, knob: KnobComparisons) -> Claim:
         """That the knob changes nothing where its condition does not hold."""
         values = frozenset(range(self.space.sizes[knob.column]))
         return Claim(knob.column, values, tuple(knob.apart), knob.condition, broken=True)
 
-    def equal(self, knob: Knob) -> Iterator[Claim]:
+    def equal(self, knob: KnobComparisons) -> Iterator[Claim]:
         """Of values that are one program: wherever the knob matters, or, of two values, where a condition holds."""
         if knob.apart and knob.condition is None:
             yield from self._equal_somewhere(knob)
@@ -148,7 +148,7 @@ class Sameness:
             support = tuple(pair for pair, counts in zip(pairs, told, strict=True) if counts)
             yield Claim(knob.column, group, support, knob.condition)
 
-    def _equal_somewhere(self, knob: Knob) -> Iterator[Claim]:
+    def _equal_somewhere(self, knob: KnobComparisons) -> Iterator[Claim]:
         for values in sorted({pair.values for pair in knob.same}, key=sorted):
             same = [pair for pair in knob.same if pair.values == values]
             changed = [pair for pair in knob.changed if pair.values == values]
@@ -166,12 +166,12 @@ class Sameness:
 
     # ---- contexts --------------------------------------------------------------------------------------------------
 
-    def missing(self, claim: Claim) -> set[Cell]:
+    def missing(self, claim: Claim) -> set[ContextValue]:
         """Values of other knobs beside which the claim was not compared, though something passes there."""
         candidates = self._candidates(claim)
         return _cells(candidates, claim.column) - self._met(claim)
 
-    def _met(self, claim: Claim) -> set[Cell]:
+    def _met(self, claim: Claim) -> set[ContextValue]:
         return {cell for pair in claim.support for cell in enumerate(pair.first) if cell[0] != claim.column}
 
     @cached_property
@@ -209,7 +209,7 @@ class Sameness:
                 chosen += self._filling(self.never(knob), set(chosen), set(), lacking)
         return chosen[: min(most, AT_ONCE)]
 
-    def _filling(self, claim: Claim, taken: set[Row], met: set[Cell], most: int) -> list[Row]:
+    def _filling(self, claim: Claim, taken: set[Row], met: set[ContextValue], most: int) -> list[Row]:
         """Few configurations that bring a claim into every context that it lacks."""
         candidates = [row for row in map(tuple, self._candidates(claim).tolist()) if row not in taken]
         cells = {row: {cell for cell in enumerate(row) if cell[0] != claim.column} for row in candidates}
@@ -231,7 +231,7 @@ class Sameness:
         """For each knob that was compared: when it changes the program."""
         return [self._inertness(knob) for knob in self.knobs if knob.same or knob.changed]
 
-    def _inertness(self, knob: Knob) -> Inertness:
+    def _inertness(self, knob: KnobComparisons) -> Inertness:
         name = self.space.names[knob.column]
         counts = len(knob.changed), len(knob.same)
         if not knob.changed:
@@ -251,7 +251,7 @@ class Sameness:
             return Inertness(name, SOMETIMES, text + self._said(missing), *counts)
         return Inertness(name, words(relation), f"{name} matters only if {words(relation)}", *counts, relation)
 
-    def _said(self, cells: Iterable[Cell]) -> str:
+    def _said(self, cells: Iterable[ContextValue]) -> str:
         ordered = sorted(cells)
         texts = [f"{self.space.names[c]} = {self.space.domains[c][v]}" for c, v in ordered[:3]]
         return ", ".join(texts) + (f" and {len(ordered) - 3} more" if len(ordered) > 3 else "")
@@ -260,7 +260,7 @@ class Sameness:
         """Values of a knob that are one program, as far as that may be claimed."""
         return [found for knob in self.knobs for found in self._value_classes(knob)]
 
-    def _value_classes(self, knob: Knob) -> Iterator[ValueClasses]:
+    def _value_classes(self, knob: KnobComparisons) -> Iterator[ValueClasses]:
         name, domain = self.space.names[knob.column], self.space.domains[knob.column]
         if not knob.changed:
             if knob.same and not self.missing(self.never(knob)):
@@ -310,7 +310,7 @@ def _classes(size: int, equal: set[frozenset[int]]) -> list[frozenset[int]]:
     return [frozenset(group) for group in classes]
 
 
-def _cells(rows: Rows, column: int) -> set[Cell]:
+def _cells(rows: Rows, column: int) -> set[ContextValue]:
     """The values of other knobs in some rows."""
     return {(c, v) for c in range(rows.shape[1]) if c != column for v in np.unique(rows[:, c]).tolist()}
 

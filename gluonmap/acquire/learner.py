@@ -9,7 +9,7 @@ import numpy as np
 
 from gluonmap.acquire.answers import Answer
 from gluonmap.acquire.certificate import Validation
-from gluonmap.acquire.evidence import PASSED, UNKNOWN, Evidence
+from gluonmap.acquire.evidence import PASSED, UNKNOWN, EvidenceTable
 from gluonmap.acquire.forms import Forms
 from gluonmap.acquire.inert import Sameness
 from gluonmap.acquire.plan import Planner, Proposal, Row
@@ -41,7 +41,7 @@ Script = Iterator[Proposal | None]
 
 
 @dataclass(frozen=True)
-class Settings:
+class LearningSettings:
     """How much may be asked, and how sure the certificate must be."""
 
     budget: int = 300
@@ -55,7 +55,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Progress:
+class LearningProgress:
     """The model as it stands after some questions."""
 
     asked: int
@@ -81,14 +81,14 @@ class Learner:
         space: Space,
         universe: Universe,
         read: Sequence[ReadRule],
-        settings: Settings,
-        watch: Callable[[Progress], None] | None = None,
+        settings: LearningSettings,
+        watch: Callable[[LearningProgress], None] | None = None,
     ) -> None:
         self.space, self.universe, self.settings, self._watch = space, universe, settings, watch
         random = np.random.default_rng(settings.seed)
         self._random = random
         forms = Forms(space)
-        self.evidence = Evidence(space, forms, Predicates(space, forms))
+        self.evidence = EvidenceTable(space, forms, Predicates(space, forms))
         self.model = Model(self.evidence, read)
         self.planner = Planner(universe, self.evidence, self.model, random, settings.deep)
         self.validation = Validation(universe, random, settings.confidence)
@@ -151,7 +151,7 @@ class Learner:
         self.model.refit()
         if self._watch is not None:
             validating = self.before_validation is not None
-            self._watch(Progress(self.asked, self.model.fails, self.model.version, validating))
+            self._watch(LearningProgress(self.asked, self.model.fails, self.model.version, validating))
 
     def settle(self) -> None:
         """End here: what the certificate says is about the model as it stands."""

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from gluonmap.acquire.atoms import any_fails
 from gluonmap.acquire.certificate import reasons_broken
-from gluonmap.acquire.coverage import Cells, Codes, Seen
+from gluonmap.acquire.coverage import Cells, Codes, SeenCombinations
 from gluonmap.acquire.doubt import Pool
-from gluonmap.acquire.evidence import PASSED, Evidence
+from gluonmap.acquire.evidence import PASSED, EvidenceTable
 from gluonmap.acquire.region import Model
 from gluonmap.acquire.space import Mask, Rows
 from gluonmap.acquire.universe import MOST_LISTED, MOST_POOLED, Universe
@@ -51,7 +51,7 @@ Maker = Callable[[], Proposal | None]
 
 
 @dataclass(frozen=True)
-class View:
+class PoolView:
     """The pool as the model of the moment sees it, until an answer changes it."""
 
     pool: Pool
@@ -75,7 +75,7 @@ class Planner:
     """Chooses from a pool of configurations that may be asked."""
 
     universe: Universe
-    evidence: Evidence
+    evidence: EvidenceTable
     model: Model
     random: np.random.Generator
     thorough: bool = False
@@ -83,14 +83,14 @@ class Planner:
     plans: int = 0
     asked: Counter[str] = field(default_factory=Counter)
     """Proposals by kind."""
-    _view: View | None = None
+    _view: PoolView | None = None
     _viewed: tuple[int, int] = (-1, -1)
     _drawn: int = 0
-    _seen: dict[int, Seen] = field(default_factory=dict)
+    _seen: dict[int, SeenCombinations] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for order in (2, 3):
-            self._seen[order] = Seen(self.universe.space, order)
+            self._seen[order] = SeenCombinations(self.universe.space, order)
 
     def propose(self, in_flight: Sequence[Proposal], *, deep: bool) -> Proposal | None:
         """A configuration unlike those in flight; None where nothing is left to learn by these means."""
@@ -111,7 +111,7 @@ class Planner:
                 return proposal
         return None
 
-    def _makers(self, turn: int, view: View, free: Mask, coming: Rows, *, deep: bool) -> list[Maker]:
+    def _makers(self, turn: int, view: PoolView, free: Mask, coming: Rows, *, deep: bool) -> list[Maker]:
         """Ways to find a question, in the order in which they are tried this time."""
         first: list[Maker] = [
             lambda: self._doubted(view, free, FIRST_DOUBT, coming),
@@ -142,7 +142,7 @@ class Planner:
         turn %= len(later)
         return [*first, *later[turn:], *later[:turn], *last]
 
-    def _look(self) -> View:
+    def _look(self) -> PoolView:
         stamp = (self.evidence.revision, self.model.version)
         old = self._view
         if old is not None and stamp == self._viewed:
@@ -162,12 +162,12 @@ class Planner:
         asked = np.array([row in self.evidence for row in map(tuple, rows.tolist())], bool)
         failing = self.model.failure_probability(pool)
         broken = reasons_broken(self.model.groups(), rows)
-        self._view, self._viewed = View(pool, asked, broken > 0, failing, broken, codes), stamp
+        self._view, self._viewed = PoolView(pool, asked, broken > 0, failing, broken, codes), stamp
         return self._view
 
     # ---- doubt -----------------------------------------------------------------------------------------------------
 
-    def _doubted(self, view: View, free: Mask, least: float, coming: Rows) -> Proposal | None:
+    def _doubted(self, view: PoolView, free: Mask, least: float, coming: Rows) -> Proposal | None:
         doubt = np.where(free, np.minimum(view.failing, 1 - view.failing), 0)
         for row in coming:  # what is in flight at a time asks different things
             near = (view.rows != row).sum(1) < 2
@@ -177,7 +177,7 @@ class Planner:
         best = np.flatnonzero(doubt >= doubt.max() - 1e-9)
         return Proposal(_row(view, self.random.choice(best)), "doubt")
 
-    def _bordering(self, view: View, free: Mask, coming: Rows, least: float, most: int) -> Proposal | None:
+    def _bordering(self, view: PoolView, free: Mask, coming: Rows, least: float, most: int) -> Proposal | None:
         """A configuration whose asked neighbours, one move away, mostly speak against the model.
 
         Knobs that no constraint reads are left out: what was asked but for them is not asked again.
@@ -199,7 +199,7 @@ class Planner:
 
     # ---- coverage --------------------------------------------------------------------------------------------------
 
-    def _covering(self, order: int, view: View, usable: Mask, coming: Rows) -> Proposal | None:
+    def _covering(self, order: int, view: PoolView, usable: Mask, coming: Rows) -> Proposal | None:
         """The configuration predicted to pass that holds most combinations never seen passing."""
         places = np.flatnonzero(usable)
         seen = self._seen[order]
@@ -214,7 +214,7 @@ class Planner:
 
     # ---- repair ----------------------------------------------------------------------------------------------------
 
-    def _repairing(self, view: View, free: Mask, coming: Rows, *, deep: bool) -> Proposal | None:
+    def _repairing(self, view: PoolView, free: Mask, coming: Rows, *, deep: bool) -> Proposal | None:
         """A configuration that violates one atom only, with values that were never tried beside it."""
         rows, broken = view.rows, view.broken
         asked = np.concatenate([self.evidence.rows, coming])
@@ -234,7 +234,7 @@ class Planner:
                     best = (float(part * weight * gain[place]), int(places[place]))
         return None if best is None else Proposal(_row(view, best[1]), "repair2" if deep else "repair")
 
-    def _joining(self, view: View, free: Mask, coming: Rows) -> Proposal | None:
+    def _joining(self, view: PoolView, free: Mask, coming: Rows) -> Proposal | None:
         """A configuration with a value that never passed, beside partners that the same reason reads.
 
         One that violates this reason only, with most pairs of values of the reason's knobs never tried beside it.
@@ -292,5 +292,5 @@ class Planner:
         return found
 
 
-def _row(view: View, place: int) -> Row:
+def _row(view: PoolView, place: int) -> Row:
     return tuple(view.rows[place].tolist())

@@ -9,7 +9,7 @@ import numpy as np
 
 from gluonmap.acquire.atoms import Atom, Stated, any_fails
 from gluonmap.acquire.doubt import Alternative, Pool, alternatives, merged, slot_probability
-from gluonmap.acquire.evidence import PASSED, Evidence
+from gluonmap.acquire.evidence import PASSED, EvidenceTable
 from gluonmap.acquire.fit import Past, Problem, cover
 from gluonmap.acquire.space import Mask, Numbers, Rows, Space
 from gluonmap.constraints import shared_memory
@@ -33,7 +33,7 @@ class ReadRule:
 class Model:
     """Atoms by reason; what is read from the source holds from the start."""
 
-    def __init__(self, evidence: Evidence, read: Sequence[ReadRule]) -> None:
+    def __init__(self, evidence: EvidenceTable, read: Sequence[ReadRule]) -> None:
         self.evidence = evidence
         self.read = list(read)
         self.by_reason: dict[int, list[Atom]] = {}

@@ -10,7 +10,7 @@ from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Certificate, Constraint, CoverageCount, Inertness, Unstable, ValueClasses
 
 
-class Asked(msgspec.Struct, frozen=True):
+class AnsweredQuestion(msgspec.Struct, frozen=True):
     """One question, why it was asked, and the answer."""
 
     config: Config
@@ -24,7 +24,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
     domains: dict[str, tuple[Value, ...]]
     constraints: tuple[Constraint, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[AnsweredQuestion, ...]
     """In the order asked."""
     before_validation: int
     """Questions before the first that served the certificate."""
