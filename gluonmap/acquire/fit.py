@@ -1,4 +1,4 @@
-"""The region of one reason: the shortest atoms that hit all its failures and nothing that got past it."""
+"""The region of one reason: the shortest atoms that forbid all its failures and nothing that got past it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ from gluonmap.model.relations import Op
 
 EPSILON = 1e-4
 ATOM_BITS = 2.0
-"""What every further atom costs."""
+"""Bits that each further atom costs."""
 WORTH_LOOKING_FURTHER = 0.15
-"""Failures explained per bit below which conditional and longer forms are searched too."""
+"""Failures explained per bit, below which the search goes on to conditional and longer atoms."""
 
 Floats = npt.NDArray[np.float32]
 
 
 class Past:
-    """What got past a reason, summed up as it grows: bounds of the forms, and the predicates that hold for some."""
+    """A summary of the configurations that got past a reason: bounds of the forms, and predicates that hold for some.
+
+    It is updated row by row as the evidence grows.
+    """
 
     def __init__(self, evidence: EvidenceTable) -> None:
         self._evidence = evidence
@@ -40,7 +43,7 @@ class Past:
         self._under: dict[int, tuple[int, Numbers, Numbers]] = {}
 
     def update(self, negative: Indices) -> None:
-        """Take in places, those of the last time first; where they are others, begin anew."""
+        """Update the summary. If `negative` extends the previous array, only the new rows are processed."""
         count = len(self._places)
         if not np.array_equal(negative[:count], self._places):
             self._reset()
@@ -51,7 +54,7 @@ class Past:
             self.held |= self._evidence.truth[:, added].any(1)
 
     def under(self, literal: int) -> tuple[Numbers, Numbers]:
-        """Bounds of the conditional forms among what got past and meets a literal."""
+        """Return the bounds of the conditional forms among the rows that got past and meet a literal."""
         usable = self._evidence.forms.conditional
         nothing = np.full(len(usable), np.inf)
         count, low, high = self._under.get(literal, (0, nothing, -nothing))
@@ -69,7 +72,7 @@ def _wider(known: tuple[Numbers, Numbers], values: Numbers) -> tuple[Numbers, Nu
 
 @dataclass
 class AtomChoice:
-    """The best atom found by one search, and the failures that it explains."""
+    """The best atom of one search, its failures per bit, and the failures that it explains."""
 
     score: float
     atom: Atom
@@ -78,16 +81,16 @@ class AtomChoice:
 
 @dataclass
 class Problem:
-    """One reason's failures (`positive`) and what got past it (`negative`), as places in the evidence."""
+    """The failures of one reason (`positive`) and what got past it (`negative`), as positions in the evidence."""
 
     evidence: EvidenceTable
     positive: Indices
     negative: Indices
     past: Past
     tight: bool = False
-    """Thresholds lie next to the failures instead of next to the passes."""
+    """Put thresholds next to the failures instead of next to the passes."""
     offers: Sequence[Atom] = ()
-    """Atoms that come from elsewhere: read from the source, or learned for another reason."""
+    """Atoms from elsewhere: read from the source, or learned for another reason."""
 
     # ---- single forms ----------------------------------------------------------------------------------------------
 
@@ -97,12 +100,12 @@ class Problem:
 
     @property
     def bounds(self) -> tuple[Numbers, Numbers]:
-        """The least and the greatest value of each form among what got past."""
+        """Least and greatest value of each form among what got past."""
         return self.past.bounds
 
     @cached_property
     def form_covers(self) -> tuple[Mask, Mask, Mask]:
-        """Failures above, below and beside the values of what got past, by form."""
+        """Failures above, below and unequal to the values of what got past: three masks, forms by failures."""
         return outside(self.evidence.values[:, self.positive], *self.bounds)
 
     # ---- predicates ------------------------------------------------------------------------------------------------
@@ -113,12 +116,12 @@ class Problem:
 
     @property
     def free(self) -> Mask:
-        """Predicates that hold for nothing that got past."""
+        """Mask of the predicates that hold for nothing that got past."""
         return ~self.past.held
 
     @cached_property
     def partial(self) -> Indices:
-        """Predicates that hold for some failure, and for something that got past."""
+        """Predicates that hold for some failure and for something that got past."""
         return np.flatnonzero(self.evidence.truth[:, self.positive].any(1) & ~self.free)
 
     @cached_property
@@ -127,7 +130,7 @@ class Problem:
         return self.apart(self.partial)
 
     def apart(self, chosen: Indices) -> Mask:
-        """Pairs of the chosen predicates (above the diagonal) that never hold together for what got past."""
+        """Return the pairs of chosen predicates (above the diagonal) that never hold together for what got past."""
         truth = self.evidence.truth[np.ix_(chosen, self.negative)].astype(np.float32)
         together: Floats = truth @ truth.T
         apart: Mask = np.less(together, 0.5)
@@ -144,37 +147,37 @@ class Problem:
 
 
 def bounds(values: Numbers) -> tuple[Numbers, Numbers]:
-    """Least and greatest of each row; nothing at all lies everywhere outside."""
+    """Return the least and the greatest value of each row. An empty row gets (inf, -inf): every value lies outside."""
     if values.shape[1] == 0:
         return np.full(len(values), np.inf), np.full(len(values), -np.inf)
     return values.min(1), values.max(1)
 
 
 def outside(values: Numbers, low: Numbers, high: Numbers) -> tuple[Mask, Mask, Mask]:
-    """Values above `high`, below `low`, and beside the one value that both are; by row."""
-    beside = np.zeros(values.shape, bool)
+    """Return masks of the values above `high`, below `low`, and unequal to both where a row has low = high."""
+    unequal = np.zeros(values.shape, bool)
     one = _single(low, high)
-    beside[one] = np.abs(values[one] - high[one][:, None]) > EPSILON
-    return values > high[:, None] + EPSILON, values < low[:, None] - EPSILON, beside
+    unequal[one] = np.abs(values[one] - high[one][:, None]) > EPSILON
+    return values > high[:, None] + EPSILON, values < low[:, None] - EPSILON, unequal
 
 
 def all_outside(values: Numbers, ends: tuple[Numbers, Numbers], low: Numbers, high: Numbers) -> tuple[Mask, Mask, Mask]:
-    """As `outside`: whether all values of a row lie there; `ends` are the least and the greatest of each row."""
+    """Return, as `outside`, the rows with all values there. `ends` holds the least and the greatest of each row."""
     least, greatest = ends
-    beside = np.zeros(len(values), bool)
+    unequal = np.zeros(len(values), bool)
     one = _single(low, high)
-    beside[one] = (np.abs(values[one] - high[one][:, None]) > EPSILON).all(1)
-    return least > high + EPSILON, greatest < low - EPSILON, beside
+    unequal[one] = (np.abs(values[one] - high[one][:, None]) > EPSILON).all(1)
+    return least > high + EPSILON, greatest < low - EPSILON, unequal
 
 
 def _single(low: Numbers, high: Numbers) -> Indices:
-    """Rows where one value got past."""
+    """Return the rows in which exactly one value got past."""
     found = np.flatnonzero(np.isfinite(high))
     return found[high[found] - low[found] < EPSILON]
 
 
 def cover(problem: Problem) -> list[Atom]:
-    """Return atoms that together explain every failure of a problem, greedily by failures explained per bit."""
+    """Return atoms that together explain every failure of a problem: a greedy cover by failures per bit."""
     left = np.ones(len(problem.positive), bool)
     atoms: list[Atom] = []
     while left.any():
@@ -227,7 +230,7 @@ def _single_form(problem: Problem, left: Mask) -> AtomChoice | None:
 
 
 def form_atom(problem: Problem, kind: int, index: int, covers: Mask) -> Atom:
-    """The atom that a form above (0), below (1) or beside (2) what got past makes."""
+    """Return the atom of a form. `kind`: above (0), below (1) or unequal to (2) the values that got past."""
     evidence = problem.evidence
     values = evidence.values[index, problem.positive][covers]
     low, high = problem.bounds[0][index], problem.bounds[1][index]
@@ -240,9 +243,9 @@ def form_atom(problem: Problem, kind: int, index: int, covers: Mask) -> Atom:
 def threshold(
     evidence: EvidenceTable, kind: int, index: int, values: Numbers, low: float, high: float, tight: bool
 ) -> Threshold:
-    """A comparison between the failing `values` and those that got past, from `low` to `high`.
+    """Return a comparison that separates the failing `values` from those that got past, from `low` to `high`.
 
-    Between the two the limit is free: next to the failures where `tight`, else just beyond what got past.
+    Any limit between the two fits. It lies next to the failures if `tight`, else just beyond what got past.
     """
     if kind == 2:
         return Threshold(evidence.forms, index, Op.UNEQUAL, float(high), float(high))
@@ -283,7 +286,7 @@ def _pair(problem: Problem, left: Mask) -> AtomChoice | None:
 
 
 def _conditional(problem: Problem, left: Mask) -> AtomChoice | None:
-    """The best "where this literal holds, this form is out of bounds"."""
+    """Return the best atom of the form "where this literal holds, this form is out of bounds"."""
     evidence = problem.evidence
     usable = evidence.forms.conditional
     values = evidence.values[np.ix_(usable, problem.positive)]
@@ -307,7 +310,7 @@ def _conditional(problem: Problem, left: Mask) -> AtomChoice | None:
 
 
 def conditional_atom(problem: Problem, literal: int, kind: int, index: int, covers: Mask) -> tuple[Atom, Mask]:
-    """The atom of a form under a literal, and the failures that it explains."""
+    """Return the atom of a form under a literal, and the failures that it explains."""
     evidence = problem.evidence
     under = evidence.truth[literal]
     covered = covers & under[problem.positive]
@@ -319,7 +322,7 @@ def conditional_atom(problem: Problem, literal: int, kind: int, index: int, cove
 
 
 def _triple(problem: Problem, left: Mask) -> AtomChoice | None:
-    """The best conjunction of two literals and a predicate that explains the first failure left."""
+    """Return the best conjunction of two literals and a predicate that explains the first unexplained failure."""
     evidence, predicates = problem.evidence, problem.evidence.predicates
     seed = problem.positive[int(np.flatnonzero(left)[0])]
     at_seed = evidence.truth[:, seed]
@@ -348,7 +351,7 @@ def _triple(problem: Problem, left: Mask) -> AtomChoice | None:
 
 
 def _cell(problem: Problem, left: Mask) -> AtomChoice:
-    """The last resort: as few values of the first failure left as nothing else shares."""
+    """Return, as a last resort, the fewest values of the first unexplained failure that nothing past it shares."""
     evidence, space = problem.evidence, problem.evidence.space
     row = evidence.rows[problem.positive[int(np.flatnonzero(left)[0])]]
     same = evidence.rows[problem.negative] == row
@@ -367,7 +370,7 @@ def _combinations(same: Mask, count: int) -> Iterator[tuple[int, ...]]:
 
 
 def _without_needless(problem: Problem, atoms: list[Atom]) -> list[Atom]:
-    """The atoms without those whose failures the others explain; the longest go first."""
+    """Return the atoms without those whose failures the others explain. The longest are tried first."""
     rows = problem.evidence.rows[problem.positive]
     kept = list(atoms)
     for atom in sorted(atoms, key=lambda item: -item.bits):
