@@ -1,4 +1,7 @@
-"""What a server does before it forks: import Triton, compute its key, stand in for the driver that is not there."""
+"""Preparation of a server before it forks: import Triton, compute its key, install a stub driver.
+
+Triton is imported in the functions, since `preload` sets TRITON_ALWAYS_COMPILE before it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from gluonmap.model import targets
 
 
 def preload() -> None:
-    """Pay once for what every candidate would pay for: 0.3 s of import and 0.8 s of hashing (3.9.0)."""
+    """Import Triton and compute its key once, which costs 0.3 s of import and 0.8 s of hashing (3.9.0)."""
     os.environ["TRITON_ALWAYS_COMPILE"] = "1"
     import triton
     import triton.experimental.gluon  # noqa: F401
@@ -18,20 +21,20 @@ def preload() -> None:
 
     triton_key()
 
-    # 3.6 imports torch just to ask a tensor for its size, 3.9 asks whether there is a torch: our arguments answer
-    # for themselves. To be dropped when Triton looks at `ptr_range` first.
+    # Triton 3.6 imports torch just to get a tensor's size, and 3.9 checks for torch. Our arguments know their size.
+    # This patch can go when Triton looks at `ptr_range` first.
     HIPBackend.is_within_2gb = staticmethod(lambda arg: _bytes_of(arg) <= 2**31 - 1)
 
 
 def _bytes_of(argument: Any) -> int:
-    """Size of an argument's memory: of a stand-in as it says, of a tensor that is launched as torch says."""
+    """Return the size of an argument's memory in bytes: from a stand-in's `ptr_range`, else from torch's storage."""
     if hasattr(argument, "ptr_range"):
         return int(argument.ptr_range())
     return int(argument.untyped_storage().size())
 
 
 def triton_key() -> str:
-    """Triton's hash of its own files, wherever this release keeps it."""
+    """Return Triton's hash of its own files. Its module differs between releases."""
     try:
         from triton.runtime.cache import triton_key as key
     except ImportError:
@@ -40,7 +43,7 @@ def triton_key() -> str:
 
 
 def pretend(target: targets.Target) -> Any:
-    """Make `target` the active GPU of this process; the `GPUTarget`. A stub driver is all that a compile asks for."""
+    """Make `target` the active GPU of this process and return the `GPUTarget`. A compile needs only a stub driver."""
     from triton.backends.compiler import GPUTarget
     from triton.runtime import driver
 
