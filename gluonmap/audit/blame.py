@@ -12,9 +12,9 @@ from gluonmap.audit.compiles import Asking
 from gluonmap.audit.entry_findings import Told, named, shown
 from gluonmap.audit.reference_map import candidate_of
 from gluonmap.model.candidate import Candidate, Value
-from gluonmap.model.verdict import Answer, Outcome, Verdict
+from gluonmap.model.outcomes import Feasibility
+from gluonmap.model.verdict import Answer, Verdict, passed
 from gluonmap.query.explain import minimal
-from gluonmap.query.feasibility import Feasibility
 from gluonmap.runner import journal
 from gluonmap.spec.description import Description
 
@@ -77,7 +77,7 @@ class Blaming:
 
 
 def _alike(answer: Answer | None, item: Told) -> bool:
-    if not isinstance(answer, Verdict) or answer.outcome is Outcome.PASS or answer.outcome.value != item.outcome:
+    if not isinstance(answer, Verdict) or passed(answer) or answer.outcome.value != item.outcome:
         return False
     return (answer.reason.kind if answer.reason else "") == item.how
 

@@ -11,7 +11,7 @@ import msgspec
 
 from gluonmap.audit.shipped_files import TRITON_DEFAULTS, Entry, Form, Source, is_config, listed_entry, written_config
 from gluonmap.constraints import expressions
-from gluonmap.model.candidate import Config, Value
+from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.dtypes import DESCRIPTOR
 from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import Inspection
@@ -144,7 +144,7 @@ def with_defaults(bound: Bound, description: Description, names: Names) -> Bound
     moves = {
         name: value
         for name, value in bound.moves.items()
-        if name in turned or names.kind(name) is not KnobKind.OPTION or repr(value) != repr(names.options[name])
+        if name in turned or names.kind(name) is not KnobKind.OPTION or not same(value, names.options[name])
     }
     unsaid: Config = {
         name: names.options[name]

@@ -10,7 +10,7 @@ from gluonmap.model.candidate import Candidate
 from gluonmap.model.errors import OracleFault
 from gluonmap.model.events import Event
 from gluonmap.model.targets import Target
-from gluonmap.model.verdict import Answer, Outcome, Verdict
+from gluonmap.model.verdict import Answer, Verdict
 from gluonmap.probe.campaign import DEADLINE_PER_BASELINE, IMPORT_DEADLINE_S, LEAST_DEADLINE_S, Campaign, Opened
 from gluonmap.runner import diagnostics, journal
 from gluonmap.runner.determinism import SecondOpinion
@@ -80,8 +80,3 @@ class Asking:
         if evidence is None or evidence.chosen is None or ending.status != exitcode.PASS:
             return f"it ended the process ({exitcode.signal_name(ending.status) or f'exit status {ending.status}'})"
         return evidence.chosen, evidence.strange
-
-
-def passed(answer: Answer) -> bool:
-    """Whether it is a pass."""
-    return isinstance(answer, Verdict) and answer.outcome is Outcome.PASS

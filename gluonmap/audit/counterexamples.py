@@ -13,8 +13,9 @@ from gluonmap.audit.entry_findings import Told
 from gluonmap.audit.findings import Example, Finding, RuleChecked
 from gluonmap.audit.reference_map import Ready
 from gluonmap.audit.rules import MOST_SHOWN, Ground, Rule
+from gluonmap.model.outcomes import Feasibility, feasibility
 from gluonmap.model.verdict import Verdict
-from gluonmap.query.feasibility import Feasibility, Judge, feasibility
+from gluonmap.query.feasibility import Judge
 from gluonmap.worker.protocol import Choice
 
 

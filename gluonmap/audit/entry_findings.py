@@ -14,11 +14,11 @@ from gluonmap.audit.findings import Checked, FileChecked, Finding, Kind, Place, 
 from gluonmap.audit.shipped_files import Entry, Source
 from gluonmap.constraints.semantics import holds, scope_of
 from gluonmap.model import targets
-from gluonmap.model.candidate import Config, Value
+from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.knobs import KnobClass, KnobKind
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome, Resources
-from gluonmap.query.feasibility import Feasibility
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -365,8 +365,8 @@ def _equal(told: Sequence[Told], context: Context) -> Iterator[Finding]:
         for group in _groups(space, name):
             first = next((value for value in group if repr(value) == default), group[0])
             for value in group:
-                setting = [entry for entry in entries if repr(entry.config[name]) == repr(value)]
-                if setting and repr(value) != repr(first):
+                setting = [entry for entry in entries if same(entry.config[name], value)]
+                if setting and not same(value, first):
                     text = f"{shown(name, value)} is the program of {shown(name, first)}"
                     details = () if space.joint else (_beside(context),)
                     places = [place_of(entry, name) for entry in setting]

@@ -18,14 +18,14 @@ from gluonmap.audit.entry_findings import Told
 from gluonmap.audit.reference_map import Ready, candidate_of
 from gluonmap.audit.request import shown_path
 from gluonmap.audit.shipped_files import Source
-from gluonmap.model.candidate import Candidate, Value
+from gluonmap.model.candidate import Candidate, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import Standing
 from gluonmap.model.knobs import KnobKind
-from gluonmap.model.verdict import Answer, Fault, Outcome
+from gluonmap.model.outcomes import Feasibility, feasibility
+from gluonmap.model.verdict import Answer, Fault, digest_of, passed
 from gluonmap.probe import screen
-from gluonmap.query.feasibility import Basis, Feasibility, Judge, Judgement, feasibility
-from gluonmap.runner.determinism import digest_of
+from gluonmap.query.feasibility import Basis, Judge, Judgement
 from gluonmap.spec.description import Description
 
 
@@ -124,7 +124,7 @@ class Fates:
             at=f"{reason.location.file}:{line}" if reason and reason.location and line else "",
             digest=digest,
             resources=answer.resources,
-            launch=self._launch(digest, bound) if digest and answer.outcome is Outcome.PASS else "",
+            launch=self._launch(digest, bound) if digest and passed(answer) else "",
             because=self._because(bound, predicted) if verdict is Feasibility.INFEASIBLE else (),
             repeat=self._repeat(bound, item.candidate),
         )
@@ -143,7 +143,7 @@ class Fates:
 
     def _because(self, bound: Bound, told: Judgement | None) -> tuple[str, ...]:
         """What forbids an entry: demands of the source with their lines, then what the map has learned."""
-        values = self._described(bound).names(bound.moves)
+        values = self._described(bound).namespace(bound.moves)
         values.setdefault("num_warps", self.names.options.get("num_warps", 4))
         found: dict[str, list[str]] = {}
         for rule in self.demands:
@@ -178,7 +178,7 @@ class Fates:
         for item in (item for rows in told.values() for item in rows):
             for name, value in item.bound.entry.said.items():
                 turned = name in space.baseline or name in space.recipe.fixed or name in item.bound.overridden
-                option = self.names.kind(name) is KnobKind.OPTION and repr(value) != repr(self.names.options[name])
+                option = self.names.kind(name) is KnobKind.OPTION and not same(value, self.names.options[name])
                 if option and not turned:
                     description = binding.extended(self.ready.description, {name: value}, self.names)
                     asked[name, repr(value)] = (value, description.candidate({name: value}))
@@ -194,23 +194,23 @@ class Fates:
         """A command that compiles the entry again: by the map, where it can; else as the baseline of a probe."""
         moves, space = self.ready.covered(bound, candidate), self.ready.space
         if moves is not None and space is not None:
-            away = [screen.quoted(n, v) for n, v in moves.items() if repr(v) != repr(space.baseline[n])]
+            away = [screen.quoted(n, v) for n, v in moves.items() if not same(v, space.baseline[n])]
             return " ".join([f"gluonmap repeat {shlex.quote(self.ready.map)}", *away])
-        settings, wishes = self.asking.settings, self.asking.settings.wishes
+        settings, overrides = self.asking.settings, self.asking.settings.overrides
         file = shlex.quote(shown_path(self.asking.campaign.path))
         parts = [f"gluonmap probe {file} --target {self.asking.target.name}"]
-        parts += [f"--kernel {wishes.kernel}"] if wishes.kernel else []
+        parts += [f"--kernel {overrides.kernel}"] if overrides.kernel else []
         parts += [f"--stub {name}" for name in settings.stubs]
         parts += [f"--probe-file {shlex.quote(str(settings.probe_file))}"] if settings.probe_file else []
-        parts += [f"--regime {wishes.regime}"] if wishes.regime else []
-        args = {**wishes.args, **bound.sizes}
+        parts += [f"--regime {overrides.regime}"] if overrides.regime else []
+        args = {**overrides.args, **bound.sizes}
         parts += [f"--arg {shlex.quote(f'{name}={value}')}" for name, value in args.items()]
-        parts += [f"--derive {shlex.quote(f'{name}={text}')}" for name, text in wishes.derive.items()]
-        parts += [f"--grid {shlex.quote(wishes.grid)}"] if wishes.grid else []
+        parts += [f"--derive {shlex.quote(f'{name}={text}')}" for name, text in overrides.derive.items()]
+        parts += [f"--grid {shlex.quote(overrides.grid)}"] if overrides.grid else []
         entry, sets = bound.entry, bound.moves
         if Path(entry.file).suffix == ".json" and not entry.name.startswith("["):
             parts.append(f"--config {shlex.quote(f'{entry.file}#{entry.name}' if entry.name else entry.file)}")
-            sets = {**wishes.sets, **bound.defaults}
+            sets = {**overrides.sets, **bound.defaults}
         parts += [f"--set {screen.quoted(name, value)}" for name, value in sets.items() if name not in bound.sizes]
         return " ".join([*parts, "--depth singles", '--out "$(mktemp -d)"'])
 

@@ -11,11 +11,12 @@ from gluonmap.audit.entry_findings import Context, Told
 from gluonmap.audit.findings import Audit, RuleChecked
 from gluonmap.audit.request import Wanted
 from gluonmap.audit.rules import MOST_SHOWN, Ground
-from gluonmap.model.candidate import Config
+from gluonmap.model.candidate import Config, same
 from gluonmap.model.errors import UsageError
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.probe import rebuild
-from gluonmap.query.feasibility import Basis, Feasibility, Judge, key_of
+from gluonmap.query.feasibility import Basis, Judge, key_of
 from gluonmap.query.reduced_space import ReducedSpace, reduced_space_of
 
 
@@ -70,7 +71,7 @@ def _told(bound: Bound, judge: Judge, reduced: ReducedSpace) -> Told:
     space = judge.space
     config = binding.full(bound, space.baseline)
     fixed = {**space.recipe.fixed, **space.recipe.args, **space.shape}
-    strange = [n for n, v in bound.moves.items() if n not in config and repr(fixed.get(n)) != repr(v)]
+    strange = [n for n, v in bound.moves.items() if n not in config and not same(fixed.get(n), v)]
     strange = [n for n in strange if n not in bound.sizes and repr(bound.moves[n]) != repr(_DEFAULTS.get(n, bound))]
     if strange:
         why = f"the map does not turn {', '.join(strange)}"

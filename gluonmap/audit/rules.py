@@ -16,12 +16,13 @@ from gluonmap.audit.findings import Example, Finding, Kind, Place, RuleChecked, 
 from gluonmap.constraints import expressions
 from gluonmap.constraints.counting import TooEntangled
 from gluonmap.constraints.semantics import holds
-from gluonmap.model.candidate import Config, Value
+from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.errors import UnknownKnob, UsageError
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.relations import Relation, Written
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
-from gluonmap.query.feasibility import Basis, Feasibility, Judge, domains_of, key_of, moves_of
+from gluonmap.query.feasibility import Basis, Judge, domains_of, key_of, moves_of
 from gluonmap.query.reduced_space import ReducedSpace, reduced_space
 
 MOST_SHOWN = 3
@@ -291,7 +292,7 @@ def _unjudged(rule: Rule, space: SpaceMap) -> Iterator[Finding]:
         if name not in known:
             text = f"tune_params has {name}, which is no knob of the map"
             yield found(Kind.UNKNOWN_KEY, text, *rule.places[:1], knob=name)
-        elif strange := [repr(v) for v in values if all(repr(v) != repr(other) for other in known[name])]:
+        elif strange := [repr(v) for v in values if not any(same(v, other) for other in known[name])]:
             text = f"tune_params has {name} = {listed(strange, word='or')}, which the map never tried: not judged"
             yield found(Kind.NO_ANSWER, text, *rule.places[:1], severity=Severity.NOTICE, knob=name)
 

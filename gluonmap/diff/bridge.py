@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gluonmap.model.candidate import Config
+from gluonmap.model.candidate import Config, same
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.query.feasibility import Judge, Judgement, Key, key_of, same
+from gluonmap.query.feasibility import Judge, Judgement, Key, key_of
 
 
 @dataclass(frozen=True, slots=True)

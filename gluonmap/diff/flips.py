@@ -11,8 +11,9 @@ from gluonmap.diff.circumstances import stage, watched
 from gluonmap.diff.resources import Pair
 from gluonmap.model.candidate import Config
 from gluonmap.model.joint_map import Standing
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.verdict import Outcome
-from gluonmap.query.feasibility import Basis, Feasibility, Judgement
+from gluonmap.query.feasibility import Basis, Judgement
 
 
 class Said(msgspec.Struct, frozen=True, omit_defaults=True):

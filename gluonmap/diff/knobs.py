@@ -8,11 +8,11 @@ from enum import StrEnum
 import msgspec
 
 from gluonmap.diff.bridge import Bridge
-from gluonmap.model.candidate import Value
+from gluonmap.model.candidate import Value, same
 from gluonmap.model.knobs import Effect, KnobClass, KnobKind
+from gluonmap.model.outcomes import Feasibility, feasibility
 from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import COMPILED, Outcome
-from gluonmap.query.feasibility import Feasibility, feasibility, same
 
 
 class Turn(StrEnum):

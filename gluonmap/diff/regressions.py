@@ -14,8 +14,9 @@ from gluonmap.diff.flips import Flip, Said
 from gluonmap.diff.resources import Growth, Pair, Tolerance, beyond, distinct
 from gluonmap.handoff.launches import dropped, verified
 from gluonmap.model.candidate import Config
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.query.feasibility import Feasibility, Key, key_of, moves_of
+from gluonmap.query.feasibility import Key, key_of, moves_of
 
 
 class RegressionKind(StrEnum):

@@ -9,7 +9,7 @@ import numpy as np
 
 from gluonmap.constraints import expressions
 from gluonmap.model import targets
-from gluonmap.model.candidate import Config
+from gluonmap.model.candidate import Config, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.knobs import Effect, KnobKind
 from gluonmap.model.space_map import SpaceMap
@@ -83,7 +83,7 @@ def verified(space: SpaceMap) -> list[Entry]:
             for item in knob.values
             if item.outcome in COMPILED
             and item.effect is not Effect.BASELINE
-            and repr(first.get(repr(item.value), item.value)) == repr(item.value)
+            and same(first.get(repr(item.value), item.value), item.value)
         ]
     return found
 
@@ -106,7 +106,7 @@ def dropped(space: SpaceMap) -> list[tuple[Config, str]]:
         if used and used.occupancy == 0:
             found.append((entry.config, "not one work-group fits: too many registers or too much shared memory"))
         elif used and used.spills and twin:
-            moved = ", ".join(f"{n}={twin[n]}" for n in options if repr(twin[n]) != repr(entry.config[n]))
+            moved = ", ".join(f"{n}={twin[n]}" for n in options if not same(twin[n], entry.config[n]))
             found.append((entry.config, f"{used.spills} registers spill, and none with {moved}"))
         elif used and sound and (used.spills or 0) > HOPELESS_SPILLS:
             found.append((entry.config, f"{used.spills} registers spill, more than a thread has"))

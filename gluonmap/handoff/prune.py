@@ -12,13 +12,14 @@ from gluonmap.handoff.conversion import configs as own_configs
 from gluonmap.handoff.conversion import default_options, warn_of_another_triton
 from gluonmap.handoff.launches import options_of
 from gluonmap.handoff.spelled import object_of
-from gluonmap.model.candidate import Config, Value
+from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.dtypes import DTYPES, POINTER
 from gluonmap.model.errors import UsageError
 from gluonmap.model.knobs import KnobKind
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import LAUNCH_OPTIONS
-from gluonmap.query.feasibility import Feasibility, Judge, domains_of, moves_of
+from gluonmap.query.feasibility import Judge, domains_of, moves_of
 from gluonmap.query.reduced_space import reduced_space_of
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class _Pruner:
     def _as_mapped(self, config: triton.Config) -> bool:
         """Whether all that it sets beside the knobs is as the map had it."""
         return all(
-            repr(value) == repr(self.unsaid[name])
+            same(value, self.unsaid[name])
             for name, value in _own(config).items()
             if name not in self.space.baseline and name in self.unsaid
         )
@@ -139,9 +140,9 @@ class _Pruner:
         """The map's own, without what the call sets itself: Triton takes no keyword twice."""
         found: list[triton.Config] = []
         for config in own_configs(self.space, names=None):
-            same = all(repr(self._plain(n, given[n])) == repr(v) for n, v in config.kwargs.items() if n in given)
+            fits = all(same(self._plain(n, given[n]), v) for n, v in config.kwargs.items() if n in given)
             config.kwargs = {n: v for n, v in config.kwargs.items() if n not in given}
-            found += [config] if same else []
+            found += [config] if fits else []
         if not found:
             self._warn(
                 f"the map vouches for none of {len(configs)} configurations, nor for any with what the call sets"
@@ -157,7 +158,7 @@ class _Pruner:
         """What keeps the first of them out, in words."""
         first = configs[0]
         for name, value in _own(first).items():
-            if name not in self.space.baseline and name in self.unsaid and repr(value) != repr(self.unsaid[name]):
+            if name not in self.space.baseline and name in self.unsaid and not same(value, self.unsaid[name]):
                 return f" (the first has {name}={value}, which the map holds at {self.unsaid[name]})"
         found = self.judge(self._complete(first, given))
         if found.untried:

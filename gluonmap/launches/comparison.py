@@ -11,11 +11,12 @@ import msgspec
 from gluonmap.export.heading import is_spelled
 from gluonmap.handoff.launches import launches, options_of
 from gluonmap.launches.records import Launched, Recorded
-from gluonmap.model.candidate import Config, Value
+from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.knobs import KnobKind
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.query.feasibility import Feasibility, Judge
+from gluonmap.query.feasibility import Judge
 from gluonmap.query.reduced_space import ReducedSpace, reduced_space_of
 
 
@@ -146,4 +147,4 @@ def _judged(item: Launched, known: dict[str, _Known]) -> Judged:
 
 def _same(had: Value, mapped: Value) -> bool:
     """Equal values of one kind. What a map can only spell is not compared: a launch spells it otherwise."""
-    return repr(had) == repr(mapped) or is_spelled(mapped)
+    return same(had, mapped) or is_spelled(mapped)

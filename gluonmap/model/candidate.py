@@ -16,6 +16,11 @@ Config = dict[str, Value]
 """One value for every knob (not `triton.Config`). Treated as immutable; keys in signature order."""
 
 
+def same(one: Value, other: Value) -> bool:
+    """Return whether two values are equal and of one kind: True is not 1, 1 is not 1.0, and -0.0 is not 0.0."""
+    return repr(one) == repr(other)
+
+
 class Stage(StrEnum):
     """How far a candidate is taken. Each stage is its own level of evidence."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypeGuard
 
 import msgspec
 
@@ -236,3 +237,21 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", t
 
 
 Answer = Verdict | Fault
+
+
+def passed(answer: Answer | None) -> TypeGuard[Verdict]:
+    """Return whether the answer is PASS: every stage that was asked for succeeded."""
+    return isinstance(answer, Verdict) and answer.outcome is Outcome.PASS
+
+
+def compiled(answer: Answer | None) -> TypeGuard[Verdict]:
+    """Return whether the candidate compiled and nothing speaks against it: PASS, or NOT_EXECUTED.
+
+    NOT_EXECUTED has a program, but the model on the CPU lacks an instruction of it: `passed` is false there.
+    """
+    return isinstance(answer, Verdict) and answer.outcome.compiled
+
+
+def digest_of(answer: Answer | None) -> str:
+    """Return the digest of the compiled program; "" for an answer without one."""
+    return answer.program.digest if isinstance(answer, Verdict) and answer.program else ""

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gluonmap.constraints.semantics import holds
-from gluonmap.model.candidate import Candidate, Config, Stage, Value
+from gluonmap.model.candidate import Candidate, Config, Stage, Value, same
 from gluonmap.model.events import Event, Listener
 from gluonmap.model.joint_map import Joint, Refused, Verified
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Answer, Outcome, Verdict
+from gluonmap.model.verdict import Answer, Outcome, Verdict, compiled
 from gluonmap.probe.joint_search import INTERRUPTED
-from gluonmap.query.feasibility import of_executions, same
+from gluonmap.query.feasibility import of_executions
 from gluonmap.runner import journal
 from gluonmap.runner.oracle import Oracle
 from gluonmap.spec.description import Description
@@ -85,15 +85,14 @@ def taken(
             if asked.fresh:
                 listen(Event("answer", answer=asked.answer))
 
-    if description.further and description.further.stage is Stage.LAUNCH:
+    if description.execution and description.execution.stage is Stage.LAUNCH:
         failing = {}  # a pass leaves no trace in a program there, so `settled` cannot tell which values are wrong
     bad = {key: _bad_values(program.config, failing) for key, (program, _) in programs.items()}
     first = _first(bad)
     unasked: set[str] = set()
     try:
         ask(first)
-        passed = {key for key in first if (a := answers.get(key)) and isinstance(a, Verdict) and a.outcome.compiled}
-        harmless = {value for key in passed for value in bad[key]}
+        harmless = {value for key in first if compiled(answers.get(key)) for value in bad[key]}
         unasked = {key for key in programs if key not in answers and not bad[key] <= harmless}
         if rest := [key for key in programs if key not in answers and key not in unasked]:
             ask(rest)

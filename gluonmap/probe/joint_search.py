@@ -18,17 +18,15 @@ from gluonmap.acquire.result import AnsweredQuestion
 from gluonmap.constraints import expressions
 from gluonmap.constraints.semantics import holds, words
 from gluonmap.model import codec
-from gluonmap.model.candidate import Candidate, Config, Proof, Value
+from gluonmap.model.candidate import Candidate, Config, Proof, Value, same
 from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.events import Event, Listener
 from gluonmap.model.inspection import LiteralRule
 from gluonmap.model.joint_map import Constraint, Joint, Sizes, Tried, ValueClasses, Verified
 from gluonmap.model.relations import Member, Written
-from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Verdict
-from gluonmap.probe.screen import same
+from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Verdict, digest_of, passed
 from gluonmap.query import reduced_space
 from gluonmap.runner import interrupts, journal
-from gluonmap.runner.determinism import digest_of
 from gluonmap.runner.oracle import Oracle, Query
 from gluonmap.spec.description import Description
 from gluonmap.worker.protocol import Limits
@@ -161,7 +159,7 @@ class Jointly:
         """A shorter deadline than for single values, where the user named none: some tiles compile for minutes."""
         if self.effort.deadline_s is not None:
             return usual
-        slowest = max((a.seconds for a in self.answers.values() if isinstance(a, Verdict) and _passes(a)), default=0.0)
+        slowest = max((a.seconds for a in self.answers.values() if passed(a)), default=0.0)
         return msgspec.structs.replace(usual, deadline_s=min(usual.deadline_s, max(LEAST_DEADLINE_S, 10 * slowest)))
 
     @property
@@ -265,9 +263,9 @@ class Jointly:
             learned = self._sound(self._with_unread(session.finish()))
         if learned.feasible == 0:
             return False
-        passed = [a.config for a in learned.asked if a.answer.passed]
+        passing = [a.config for a in learned.asked if a.answer.passed]
         limit = MOST_PROGRAMS[self.effort.depth]
-        self.chosen = self._reduced(learned).representatives(limit, seed=self.effort.seed, known=passed)
+        self.chosen = self._reduced(learned).representatives(limit, seed=self.effort.seed, known=passing)
         by_code = {digest_of(a) for a in self.answers.values() if _proved_by_code(a)}
         wanted = {
             journal.key_of(candidate): (config, candidate)
@@ -284,7 +282,7 @@ class Jointly:
             for key, (config, candidate) in wanted.items():
                 if (answer := self.answers.get(key)) is not None:
                     session.tell(config, self._told(candidate, answer))
-                    surprised |= not _passes(answer)
+                    surprised |= not passed(answer)
         return surprised
 
     def _uncompiled(self, config: Config, by_code: set[str]) -> Candidate | None:
@@ -295,7 +293,7 @@ class Jointly:
         known = self.answers.get(journal.key_of(candidate))
         if known is None:
             return candidate
-        return candidate if _passes(known) and digest_of(known) not in by_code else None
+        return candidate if passed(known) and digest_of(known) not in by_code else None
 
     def _with_unread(self, learned: Learned) -> Learned:
         """With knobs that nothing reads inert everywhere: the source shows it, so no comparison has to."""
@@ -395,7 +393,7 @@ class Jointly:
 
     def _restriction(self, text: str) -> str:
         names = expressions.names_in(text)
-        known = self.description.names({})
+        known = self.description.namespace({})
         for name in sorted(names):
             if name not in known:
                 raise UnknownKnob(f"the restriction {text!r}", name, known)
@@ -501,7 +499,7 @@ class Jointly:
         for config in self._passing(learned):
             candidate = self._candidate(config)
             answer = self.answers.get(journal.key_of(candidate))
-            if isinstance(answer, Verdict) and _passes(answer) and answer.program and answer.resources:
+            if passed(answer) and answer.program and answer.resources:
                 arguments = "" if candidate.args == first else codec.digest(candidate.args)
                 digest = answer.program.digest if self.stable else journal.key_of(candidate)
                 entry = Verified(config, digest, answer.resources, candidate.grid, arguments=arguments)
@@ -534,10 +532,6 @@ def localised(joint: Joint, lines: Callable[[Location], int | None]) -> Joint:
         constraints=tuple(msgspec.structs.replace(c, line=today(c.line)) for c in joint.constraints),
         tried=tuple(msgspec.structs.replace(t, line=today(t.line)) if t.line else t for t in joint.tried),
     )
-
-
-def _passes(answer: Answer) -> bool:
-    return isinstance(answer, Verdict) and answer.outcome is Outcome.PASS
 
 
 def _proved_by_code(answer: Answer) -> bool:

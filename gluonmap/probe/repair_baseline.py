@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gluonmap.constraints import expressions
-from gluonmap.model.candidate import Config, Value
+from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import LiteralRule
 from gluonmap.model.targets import Target
-from gluonmap.model.verdict import Answer, Outcome, Verdict
+from gluonmap.model.verdict import Answer, Outcome, Verdict, passed
 
 BATCH = 8
 """Candidates that are asked before their answers decide about the next: more keeps more cores busy, and wastes more."""
@@ -117,7 +117,7 @@ class _Search:
 
     def passing(self) -> list[Change]:
         """Changes that passed, the smallest first."""
-        found = [change for change in self.tried.values() if _passes(change.answer)]
+        found = [change for change in self.tried.values() if passed(change.answer)]
         return sorted(found, key=lambda change: self.size(change.moves))
 
     def size(self, moves: Config) -> Size:
@@ -162,7 +162,7 @@ class _Search:
 
     def _values(self, name: str) -> list[Value]:
         """The values of a knob besides its baseline's, the nearest first."""
-        others = [v for v in self.ground.domains[name] if repr(v) != repr(self.ground.baseline[name])]
+        others = [v for v in self.ground.domains[name] if not same(v, self.ground.baseline[name])]
         return sorted(others, key=lambda value: self._steps(name, value))
 
     def _steps(self, name: str, value: Value) -> int:
@@ -305,10 +305,6 @@ def _holds(text: str, names: Mapping[str, Value]) -> bool:
         return bool(expressions.evaluate(text, names))
     except UsageError:
         return True  # it speaks of something that this configuration does not have
-
-
-def _passes(answer: Answer) -> bool:
-    return isinstance(answer, Verdict) and answer.outcome is Outcome.PASS
 
 
 def _tells(answer: Answer) -> bool:

@@ -11,14 +11,15 @@ from pathlib import Path
 import msgspec
 
 from gluonmap.constraints import expressions
-from gluonmap.model.candidate import Candidate, Config, Value
+from gluonmap.model.candidate import Candidate, Config, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import FunctionSource, Inspection, LiteralRule
 from gluonmap.model.knobs import Effect, KnobClass, KnobKind
 from gluonmap.model.space_map import KnobMap, Measured, OnDevice, Recipe, SpaceMap, ValueMap
-from gluonmap.model.verdict import COMPILED, Answer, Fault, Location, Outcome, Program, Verdict
+from gluonmap.model.verdict import COMPILED, Answer, Fault, Location, Outcome, Program, Verdict, compiled, digest_of
 from gluonmap.runner.journal import compile_key, key_of
-from gluonmap.source import code_lines, layouts, syntax
+from gluonmap.source import code_lines, syntax
+from gluonmap.source.literal_rules import read_literal_rules
 from gluonmap.source.reads import find_reads
 from gluonmap.spec.description import Description
 
@@ -62,14 +63,9 @@ def singles(description: Description) -> dict[tuple[str, int], Candidate]:
     }
 
 
-def same(one: Value, other: Value) -> bool:
-    """Equal values of one kind: True is not 1, and -0.0 is not 0.0."""
-    return type(one) is type(other) and repr(one) == repr(other)
-
-
 def demands(inspection: Inspection, description: Description) -> tuple[LiteralRule, ...]:
     """What layouts and assertions in the source demand of a configuration."""
-    return tuple(layouts.literal_rules(inspection.functions, inspection.parameters, description.target.warp_size))
+    return tuple(read_literal_rules(inspection.functions, inspection.parameters, description.target.warp_size))
 
 
 def changing(description: Description, answers: Mapping[str, Answer]) -> dict[str, list[Value]]:
@@ -150,8 +146,8 @@ class _Fold:
 
     def map(self) -> SpaceMap:
         base = self.base_answer
-        passed = isinstance(base, Verdict) and base.outcome.compiled
-        knobs = {name: self._knob(name) for name in self.description.knobs} if passed else {}
+        judged = compiled(base)
+        knobs = {name: self._knob(name) for name in self.description.knobs} if judged else {}
         verdict = base if isinstance(base, Verdict) else None
         reason = verdict.reason if verdict else None
         description, trial = self.description, self.baseline.trial
@@ -178,14 +174,14 @@ class _Fold:
             outcome=verdict.outcome.value if verdict else "unknown",
             stable=self.stable,
             resources=verdict.resources if verdict else None,
-            digest=verdict.program.digest if verdict and verdict.program else "",
+            digest=digest_of(base),
             stage=reason.phase if reason else "",
             kind=reason.kind if reason else "",
-            exit_status=None if passed or not verdict else verdict.exit_status,
+            exit_status=None if judged or not verdict else verdict.exit_status,
             reason=reason.text if reason else base.text if isinstance(base, Fault) else "",
             line=self._line(reason.location) if reason else None,
-            because=() if passed else self._because({}),
-            next_step="" if passed else self._next_step(),
+            because=() if judged else self._because({}),
+            next_step="" if judged else self._next_step(),
             warnings=verdict.warnings if verdict else (),
             fixed=self._fixed(),
             not_probed={n: w for n, w in description.not_probed.items() if n not in description.fixed},
@@ -274,7 +270,7 @@ class _Fold:
             stage=reason.phase if reason else "",
             kind=reason.kind if reason else "",
             exit_status=answer.exit_status,
-            digest=answer.program.digest if answer.program else "",
+            digest=digest_of(answer),
             code=answer.program.code if answer.program else "",
             detail=detail,
             because=self._because(moves) if effect is Effect.ABORTING else (),
@@ -363,7 +359,7 @@ class _Fold:
         for rule in self.rules:
             others = [k for k in rule.knobs if k != name and k in turned]
             if name in rule.knobs and others:
-                moved = [self.description.names({name: v.value}) for v in failing]
+                moved = [self.description.namespace({name: v.value}) for v in failing]
                 if all(violates(rule, names) for names in moved):
                     found += [k for k in others if k not in found]
         return found
@@ -392,7 +388,7 @@ class _Fold:
 
     def _because(self, moves: Config) -> tuple[str, ...]:
         """The literals of the source that the configuration violates."""
-        names = self.description.names(moves)
+        names = self.description.namespace(moves)
         names.setdefault("num_warps", self.inspection.options.get("num_warps", 4))
         return self._rule_texts([r for r in self.rules if violates(r, names)])
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from gluonmap.constraints.semantics import holds
-from gluonmap.model.candidate import Config, Value
+from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.joint_map import Inertness, ValueClasses
 from gluonmap.model.knobs import KnobClass
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.verdict import COMPILED
-from gluonmap.query.feasibility import Basis, Feasibility, Judge, Judgement, key_of, moves_of, same
+from gluonmap.query.feasibility import Basis, Judge, Judgement, key_of, moves_of
 
 MOST_CHANGED = 3
 """Knobs that a search for feasible neighbours changes; beyond, only what was compiled is considered."""

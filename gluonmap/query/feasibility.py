@@ -10,21 +10,14 @@ from enum import StrEnum
 import msgspec
 
 from gluonmap.constraints.semantics import holds, scope_of, words
-from gluonmap.model.candidate import Config, Stage, Value
+from gluonmap.model.candidate import Config, Stage, Value, same
 from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.joint_map import Constraint, Standing, Tried, Verified
 from gluonmap.model.knobs import Effect
+from gluonmap.model.outcomes import Feasibility, feasibility, is_evidence
 from gluonmap.model.relations import Member
 from gluonmap.model.space_map import SpaceMap, ValueMap
-from gluonmap.model.verdict import COMPILED, Answer, Check, Figures, Outcome, Resources, Verdict
-
-
-class Feasibility(StrEnum):
-    """Whether a configuration can be compiled and launched, as far as is known."""
-
-    FEASIBLE = "feasible"
-    INFEASIBLE = "infeasible"
-    UNKNOWN = "unknown"
+from gluonmap.model.verdict import COMPILED, Answer, Check, Figures, Outcome, Resources, Verdict, digest_of
 
 
 class Basis(StrEnum):
@@ -87,11 +80,6 @@ def key_of(config: Config) -> Key:
     return tuple(map(repr, config.values()))
 
 
-def same(one: Value, other: Value) -> bool:
-    """Equal values of one kind."""
-    return repr(one) == repr(other)
-
-
 def complete(space: SpaceMap, moves: Config, where: str = "") -> Config:
     """The baseline with `moves` made, in the order of the signature. `where` tells a message where they stand.
 
@@ -129,19 +117,6 @@ def domains_of(space: SpaceMap) -> dict[str, tuple[Value, ...]]:
     domains: dict[str, tuple[Value, ...]] = {name: (value,) for name, value in space.baseline.items()}
     domains |= {name: tuple(v.value for v in knob.values) for name, knob in space.knobs.items()}
     return domains | (space.joint.domains if space.joint else {})
-
-
-def feasibility(outcome: str) -> Feasibility:
-    """What an outcome says. A hang counts as infeasible: nobody can tune with it. What was not executed compiled."""
-    if outcome not in Outcome.__members__:
-        return Feasibility.UNKNOWN
-    match Outcome(outcome):
-        case Outcome.PASS | Outcome.NOT_EXECUTED:
-            return Feasibility.FEASIBLE
-        case Outcome.REJECTED | Outcome.CRASHED | Outcome.NO_RESOURCES | Outcome.HUNG | Outcome.WRONG | Outcome.UNSAFE:
-            return Feasibility.INFEASIBLE
-        case Outcome.SKIPPED:
-            return Feasibility.UNKNOWN
 
 
 def agrees(told: Judgement, fresh: Judgement) -> bool | None:
@@ -230,8 +205,7 @@ class Judge:
                 Feasibility.UNKNOWN, Basis.NO_ANSWER, reason=reason, untried=told.untried, broken=told.broken
             )
         reason, stage = (answer.reason.text, answer.reason.phase) if answer.reason else ("", "")
-        digest = answer.program.digest if answer.program else ""
-        record = _Record(config, answer.outcome, reason, line, stage, digest, answer.resources)
+        record = _Record(config, answer.outcome, reason, line, stage, digest_of(answer), answer.resources)
         return self._compiled(record, told.untried, told.broken)
 
     def passing(self) -> Iterator[Config]:
@@ -356,11 +330,6 @@ def of_executions(space: SpaceMap) -> tuple[Constraint, ...]:
 
 def _failed(value: ValueMap) -> bool:
     return bool(value.measured) and feasibility(value.outcome) is Feasibility.INFEASIBLE
-
-
-def is_evidence(outcome: str) -> bool:
-    """An answer that constraints may be learned from: a hang may be the machine's doing."""
-    return feasibility(outcome) is not Feasibility.UNKNOWN and outcome != Outcome.HUNG
 
 
 def _records(space: SpaceMap) -> dict[Key, _Record]:

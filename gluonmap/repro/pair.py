@@ -8,7 +8,7 @@ import msgspec
 
 from gluonmap.model.candidate import Config
 from gluonmap.model.errors import OracleFault, UsageError
-from gluonmap.model.verdict import Answer, Outcome, Verdict
+from gluonmap.model.verdict import Answer, Verdict, passed
 from gluonmap.query import explain
 from gluonmap.query.explain import Explanation
 from gluonmap.query.feasibility import Judge, Key, key_of, moves_of
@@ -48,9 +48,9 @@ def find(judged: Judge, told: Explanation, one: One) -> Pair:
     if told.part is not None and _alike(answer(part := {**space.baseline, **told.part.moves}), answer(failing)):
         failing = part
     verdict = answer(failing)
-    if told.judgement.forbidden and _passes(verdict):
+    if told.judgement.forbidden and passed(verdict):
         raise UsageError("no script: the map's own restrictions rule this configuration out; the compiler passes it.")
-    if not isinstance(verdict, Verdict) or verdict.outcome is Outcome.PASS:
+    if not isinstance(verdict, Verdict) or passed(verdict):
         said = "passes" if isinstance(verdict, Verdict) else f"has no answer ({verdict.text})"
         raise OracleFault(
             f"no script: the map holds the configuration for infeasible, and compiled now it {said}. "
@@ -63,7 +63,7 @@ def find(judged: Judge, told: Explanation, one: One) -> Pair:
         ask=lambda config: judged.answered(config, answer(config)),
         blamed=moves_of(space, failing),
     )
-    return Pair(failing, verdict, next((item.config for item in near if _passes(answer(item.config))), None))
+    return Pair(failing, verdict, next((item.config for item in near if passed(answer(item.config))), None))
 
 
 def _alike(one: Answer, other: Answer) -> bool:
@@ -73,7 +73,3 @@ def _alike(one: Answer, other: Answer) -> bool:
     if one.reason is None or other.reason is None:
         return one.reason is other.reason
     return (one.reason.kind, one.reason.location) == (other.reason.kind, other.reason.location)
-
-
-def _passes(answer: Answer) -> bool:
-    return isinstance(answer, Verdict) and answer.outcome is Outcome.PASS

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from gluonmap.model.candidate import Candidate
 from gluonmap.model.errors import OracleFault
 from gluonmap.model.events import Event, Listener
-from gluonmap.model.verdict import Answer, Fault, Verdict
+from gluonmap.model.verdict import Fault, Verdict, digest_of
 from gluonmap.runner import diagnostics, journal
 from gluonmap.runner.journal import Journal
 from gluonmap.runner.oracle import Oracle
@@ -73,8 +73,3 @@ class SecondOpinion:
                 raise OracleFault(f"a candidate that has compiled has no answer the second time: {text}.")
             self.record.write(journal.Stability(oracle.stamp, key, digest_of(first) == digest_of(again)))
             self.listen(Event("answer", answer=again))
-
-
-def digest_of(answer: Answer | None) -> str:
-    """The program of a passing candidate; "" for any other answer."""
-    return answer.program.digest if isinstance(answer, Verdict) and answer.program else ""

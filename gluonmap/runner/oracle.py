@@ -13,7 +13,7 @@ import msgspec
 from gluonmap.model.candidate import Candidate, Proof, Stage
 from gluonmap.model.errors import OracleFault, StorageFault
 from gluonmap.model.inspection import FunctionSource
-from gluonmap.model.verdict import Answer, Fault, Outcome, Verdict
+from gluonmap.model.verdict import Answer, Fault, Verdict, passed
 from gluonmap.runner import diagnostics, journal
 from gluonmap.runner.journal import Journal
 from gluonmap.runner.processes import Ending, Isolation
@@ -89,9 +89,9 @@ class Oracle:
         found = self._recorded(key or journal.key_of(candidate))
         if found is None and candidate.stage.executes:
             # What does not compile gets nowhere, and that is known from a run that asked no more.
-            compiled = self._recorded(journal.key_of(journal.compile_of(candidate)))
-            if isinstance(compiled, Verdict) and compiled.outcome is not Outcome.PASS:
-                return compiled
+            known = self._recorded(journal.key_of(journal.compile_of(candidate)))
+            if isinstance(known, Verdict) and not passed(known):
+                return known
         program = found.program if isinstance(found, Verdict) else None
         insists = candidate.proof is Proof.CODE and program is not None and program.proof is Proof.IR
         return None if insists else found

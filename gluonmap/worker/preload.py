@@ -1,4 +1,4 @@
-"""Preparation of a server before it forks: import Triton, compute its key, install a stub driver.
+"""Preparation of a server before it forks: import Triton, fix its cache key, install a stub driver.
 
 Triton is imported in the functions, since `preload` sets TRITON_ALWAYS_COMPILE before it.
 """
@@ -6,20 +6,22 @@ Triton is imported in the functions, since `preload` sets TRITON_ALWAYS_COMPILE 
 from __future__ import annotations
 
 import os
-from types import SimpleNamespace
+import sys
+from collections.abc import Mapping
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from gluonmap.model import targets
 
 
 def preload() -> None:
-    """Import Triton and compute its key once, which costs 0.3 s of import and 0.8 s of hashing (3.9.0)."""
+    """Import Triton once for all candidates: 0.3 s of every fresh process (3.9.0)."""
     os.environ["TRITON_ALWAYS_COMPILE"] = "1"
     import triton
     import triton.experimental.gluon  # noqa: F401
     from triton.backends.amd.compiler import HIPBackend
 
-    triton_key()
+    _fix_key(sys.modules)
 
     # Triton 3.6 imports torch just to get a tensor's size, and 3.9 checks for torch. Our arguments know their size.
     # This patch can go when Triton looks at `ptr_range` first.
@@ -33,13 +35,17 @@ def _bytes_of(argument: Any) -> int:
     return int(argument.untyped_storage().size())
 
 
-def triton_key() -> str:
-    """Return Triton's hash of its own files. Its module differs between releases."""
-    try:
-        from triton.runtime.cache import triton_key as key
-    except ImportError:
-        from triton.compiler.compiler import triton_key as key
-    return str(key())
+def _fix_key(modules: Mapping[str, ModuleType]) -> None:
+    """Give Triton a constant instead of the hash of its own files.
+
+    The hash costs 0.8 s in every fresh process (3.9.0), most of it for libtriton.so. It only names entries of Triton's
+    cache, and every candidate has a cache folder that nothing else uses. Triton's own pool of compile processes
+    replaces the function in the same way (triton/_compile_warmup_pool.py, 3.9.0).
+    """
+    version = modules["triton"].__version__
+    for name, module in list(modules.items()):
+        if name.startswith("triton.") and callable(getattr(module, "triton_key", None)):
+            module.triton_key = lambda: f"{version}-gluonmap"  # type: ignore[attr-defined]
 
 
 def pretend(target: targets.Target) -> Any:

@@ -1,4 +1,4 @@
-"""The fork server. It imports Triton and computes its key once, then forks one process per candidate.
+"""The fork server. It imports Triton once, then forks one process per candidate.
 
 A server never compiles a candidate itself, so an abort costs one child. A *warm* server is a fork of the base server
 that has also imported the kernel and compiled the baseline, after a child has shown that both are safe. Its children

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from conftest import Project
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from maps import (
@@ -28,6 +27,7 @@ from maps import (
     tried,
 )
 from msgspec.structs import replace
+from project import Project
 
 from gluonmap.cli.main import cli
 from gluonmap.constraints.semantics import holds
@@ -35,10 +35,11 @@ from gluonmap.model import codec
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Certificate, Inertness, Standing, StratumCertificate, ValueClasses
 from gluonmap.model.knobs import KnobClass
+from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.relations import Compare, Knob, Member, Nogood, Number, Op, Product, Relation, Written
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.query.explain import FailingPart, minimal, nearest_feasible, smallest_failing, what_matters
-from gluonmap.query.feasibility import Basis, Feasibility, Judge, Judgement, complete
+from gluonmap.query.feasibility import Basis, Judge, Judgement, complete
 from gluonmap.runner import environment
 
 

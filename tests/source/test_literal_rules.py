@@ -4,7 +4,7 @@ from gluonmap.constraints.expressions import evaluate
 from gluonmap.model.candidate import Value
 from gluonmap.model.inspection import FunctionSource, LiteralRule, Parameter
 from gluonmap.model.verdict import Location
-from gluonmap.source.layouts import literal_rules
+from gluonmap.source.literal_rules import read_literal_rules
 
 
 def rules(
@@ -27,7 +27,7 @@ def rules(
         FunctionSource(name, "kernel.py", 1, source, calls, constants or {})
         for name, source in zip(names, sources, strict=True)
     ]
-    return literal_rules(functions, parameters, warp_size)
+    return read_literal_rules(functions, parameters, warp_size)
 
 
 def texts(*arguments: str, **options: object) -> list[str]:
@@ -322,5 +322,5 @@ def test_a_helper_that_nothing_calls_demands_nothing() -> None:
 
 
 def test_text_that_is_no_function_has_no_rules() -> None:
-    assert literal_rules([FunctionSource("kernel", "kernel.py", 1, "def kernel(")], [], 64) == ()
-    assert literal_rules([], [], 64) == ()
+    assert read_literal_rules([FunctionSource("kernel", "kernel.py", 1, "def kernel(")], [], 64) == ()
+    assert read_literal_rules([], [], 64) == ()
