@@ -14,7 +14,7 @@ from gluonmap import __version__, acquire
 from gluonmap.acquire import Answer as Told
 from gluonmap.acquire import Learned, Session
 from gluonmap.acquire.learner import ENUMERATED
-from gluonmap.acquire.result import Asked as LearnedAsked
+from gluonmap.acquire.result import AnsweredQuestion
 from gluonmap.constraints import expressions
 from gluonmap.constraints.semantics import holds, words
 from gluonmap.model import codec
@@ -452,7 +452,7 @@ class Jointly:
         )
 
     @staticmethod
-    def _tried(item: LearnedAsked, names: Sequence[str]) -> Tried:
+    def _tried(item: AnsweredQuestion, names: Sequence[str]) -> Tried:
         answer = item.answer
         return Tried(
             values=tuple(item.config[n] for n in names),
@@ -464,7 +464,9 @@ class Jointly:
             stage=answer.stage,
         )
 
-    def _constraint(self, item: Constraint, others: Sequence[Constraint], asked: Sequence[LearnedAsked]) -> Constraint:
+    def _constraint(
+        self, item: Constraint, others: Sequence[Constraint], asked: Sequence[AnsweredQuestion]
+    ) -> Constraint:
         """With its place, and with the nearest two configurations that stand on its two sides."""
         lines = {f"{r.location.function}+{r.location.line}": self._place(r.location) for r in self.read}
         failing, passing = _nearest_pair(item, others, asked)
@@ -537,7 +539,7 @@ def _proved_by_code(answer: Answer) -> bool:
 
 
 def _nearest_pair(
-    item: Constraint, others: Sequence[Constraint], asked: Sequence[LearnedAsked]
+    item: Constraint, others: Sequence[Constraint], asked: Sequence[AnsweredQuestion]
 ) -> tuple[Config, Config]:
     """A failing configuration that breaks the constraint, no other if there is one, and a passing one near to it."""
     breaking = [
