@@ -1,4 +1,4 @@
-"""Prints a space map for a person at a terminal, or into a file or a pipe: then plain and 80 columns wide."""
+"""Space maps printed to a terminal, or into a file or a pipe: then plain and 80 columns wide."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ def _print_measured(space: SpaceMap, console: Console) -> None:
         return
     table = _table(console, *((head, 0) for head in execution.shown_heads(space)))
     for row in rows:
-        what, *told, remark = execution.row_cells(space, row)
-        table.add_row(Text(what, "bold"), *map(Text, told), Text(remark, "yellow"))
+        what, *middle, remark = execution.row_cells(space, row)
+        table.add_row(Text(what, "bold"), *map(Text, middle), Text(remark, "yellow"))
     _section(console, title, table, _bullets(execution.terms(space)))
     if found := execution.finding_statements(space):
         _section(console, execution.FINDINGS_TITLE, statements(found))
@@ -160,7 +160,7 @@ def _print_joint(space: SpaceMap, joint: Joint, console: Console) -> None:
 
 
 def statements(lines: Iterable[Statement]) -> RenderableType:
-    """Return statements as a list, what stands behind each below it."""
+    """Return statements as a list, each with its details below it."""
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column()
     grid.add_column(overflow="fold")

@@ -1,4 +1,4 @@
-"""What differs between two maps, for the terminal and as Markdown."""
+"""Comparisons of two maps, for the terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gluonmap.report.plain_text import visible
 
 
 def render(found: Difference, names: tuple[str, str], console: Console) -> None:
-    """Print it. Colour and width are the console's; into a file or a pipe it is plain and 80 columns wide."""
+    """Print a comparison. Colour and width are the console's; into a file or a pipe it is plain and 80 columns wide."""
     terminal.show(console, lambda: _print(found, names, console))
 
 
@@ -40,7 +40,7 @@ def _print_section(section: DiffSection, console: Console) -> None:
 
 
 def render_markdown(found: Difference, names: tuple[str, str]) -> str:
-    """Return it as GitHub Markdown. No text of the maps can end a table cell, open a tag or run as Markdown."""
+    """Return a comparison as Markdown. No text of the maps can end a table cell, open a tag or run as Markdown."""
     title = f"# {markdown.code(found.after.kernel)}: A → B"
     blocks = [title, "\n".join(f"- **{letter}**: {markdown.text(said)}" for letter, said in sides(found, names))]
     blocks.append(f"**{markdown.text(headline(found))}**")
