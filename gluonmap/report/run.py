@@ -13,7 +13,7 @@ from rich.text import Text
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.verdict import Check, Figures, Outcome, Resources, Verdict
 from gluonmap.probe.campaign import Ran
-from gluonmap.report import execution, terminal
+from gluonmap.report import execution, terminal_pieces
 from gluonmap.report.map_header import target_name
 from gluonmap.report.plain_text import config_text, visible
 
@@ -76,7 +76,7 @@ def of(ran: Ran) -> Executed:
 
 def render(result: Executed, console: Console, *, first: bool = True) -> None:
     """Print the result; `first`: no blank line before it."""
-    terminal.show(console, lambda: _print(result, console, first))
+    terminal_pieces.show(console, lambda: _print(result, console, first))
 
 
 def _print(result: Executed, console: Console, first: bool) -> None:

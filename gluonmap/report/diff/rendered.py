@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.report import markdown, terminal
+from gluonmap.report import markdown, terminal_pieces
 from gluonmap.report.diff.headline import headline, sides
 from gluonmap.report.diff.sections import DiffSection, sections
 from gluonmap.report.plain_text import visible
@@ -16,7 +16,7 @@ from gluonmap.report.plain_text import visible
 
 def render(found: Difference, names: tuple[str, str], console: Console) -> None:
     """Print a comparison. Colour and width are the console's; into a file or a pipe it is plain and 80 columns wide."""
-    terminal.show(console, lambda: _print(found, names, console))
+    terminal_pieces.show(console, lambda: _print(found, names, console))
 
 
 def _print(found: Difference, names: tuple[str, str], console: Console) -> None:
@@ -30,11 +30,13 @@ def _print(found: Difference, names: tuple[str, str], console: Console) -> None:
 
 
 def _print_section(section: DiffSection, console: Console) -> None:
-    terminal.heading(console, section.title, "red" if section.bad else "")
+    terminal_pieces.heading(console, section.title, "red" if section.bad else "")
     if section.table and section.table.rows:
-        console.print(terminal.figures_table(console, section.table.heads, section.table.rows, section.table.right))
+        console.print(
+            terminal_pieces.figures_table(console, section.table.heads, section.table.rows, section.table.right)
+        )
     if section.lines:
-        console.print(terminal.statements(section.lines))
+        console.print(terminal_pieces.statements(section.lines))
     for command in section.commands:
         console.print(Text(f"   {visible(command)}", "dim"), soft_wrap=True)
 
