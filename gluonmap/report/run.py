@@ -94,8 +94,8 @@ def _print(told: Executed, console: Console, first: bool) -> None:
     console.print(Padding(_facts(told), (0, 0, 0, 1)))
     if told.check and told.check.findings:
         console.print(Text("\nFindings", "bold"))
-        for item in execution.found_of("", told.check):
-            _say(f"- {execution.found_text(item)}", console)
+        for item in execution.findings_of("", told.check):
+            _say(f"- {execution.finding_text(item)}", console)
 
 
 def _said(told: Executed, outcome: Outcome) -> str:
