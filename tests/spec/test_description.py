@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from inspections import inspected
 
 from gluonmap.model import targets
@@ -17,7 +15,6 @@ from gluonmap.model.inspection import Inspection
 from gluonmap.model.knobs import KnobKind
 from gluonmap.spec.description import Description
 from gluonmap.spec.description_builder import Overrides, describe
-from gluonmap.spec.domains import CACHE_MODIFIERS, infer_domain
 from gluonmap.spec.probe_file import ProbeFile
 
 GFX942 = targets.find("gfx942")
@@ -38,41 +35,6 @@ def refusal(inspection: Inspection = GEMM, probe: ProbeFile | None = None, **ove
 
 
 # --- domains ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "domain"),
-    [
-        ("BLOCK_M", 128, (32, 64, 128, 256)),
-        ("BLOCK_M", 16, (4, 8, 16, 32)),
-        ("GROUP", 8, (1, 2, 4, 8)),
-        ("GROUP", 1, (1, 2, 4, 8)),
-        ("EVEN_K", True, (False, True)),
-        ("EVEN_K", False, (False, True)),
-        ("cache_modifier", None, CACHE_MODIFIERS),
-        ("CACHE", ".cg", (None, ".ca", ".cg", ".cv")),
-        ("CACHE", ".cs", (".cs", None, ".ca", ".cg", ".cv")),
-        ("SPLIT", 3, None),
-        ("SPLIT", 0, None),
-        ("SPLIT", -4, None),
-        ("SCALE", 1.5, None),
-        ("ACTIVATION", "silu", None),
-        ("ACTIVATION", None, None),
-    ],
-)
-def test_a_domain_is_inferred_around_a_value_that_tells(
-    name: str, value: Value, domain: tuple[Value, ...] | None
-) -> None:
-    assert infer_domain(name, value) == domain
-
-
-@given(st.sampled_from(["BLOCK_M", "CACHE", "EVEN"]), st.one_of(st.integers(), st.booleans(), st.none(), st.text()))
-def test_an_inferred_domain_holds_its_baseline_once_and_no_value_twice(name: str, value: Value) -> None:
-    domain = infer_domain(name, value)
-    if domain is not None:
-        kinds = [(type(v), v) for v in domain]
-        assert kinds.count((type(value), value)) == 1
-        assert len(set(kinds)) == len(kinds)
 
 
 def test_a_baseline_joins_a_given_domain_in_order_or_in_front_of_texts() -> None:
