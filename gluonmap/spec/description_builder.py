@@ -80,6 +80,7 @@ class _DescriptionBuilder:
         self.not_probed: dict[str, str] = {}
 
     def build(self) -> Description:
+        """Return the description. Call it once: it adds to the notes."""
         self._check_names()
         values = self._values()
         if self.inspection.autotune:
