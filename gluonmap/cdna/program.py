@@ -1,4 +1,4 @@
-"""A kernel ready for execution: registers without gaps, basic blocks, decoded memory and matrix instructions, effects."""
+"""A kernel ready for execution: registers without gaps, basic blocks, decoded instructions, and their effects."""
 
 from __future__ import annotations
 

@@ -62,14 +62,14 @@ def race(
     gluonmap race kernels/hopper/gemm_fp16.py --regimes decode,prefill
     """
     from gluonmap.probe import campaign
-    from gluonmap.race import run as races
+    from gluonmap.race import lineup, results, run
     from gluonmap.report import race as raced
 
     path, space = mapped(kernel_or_map, kernel, probe_file, jobs, quiet=quiet)
     found, probe = inputs_of(space, probe_file)
     moves = values_by_name(names_of(shape), "--shape")
     heats = _heats(names_of(regimes), moves, probe, found)
-    line = races.line_up(
+    ready = lineup.line_up(
         space,
         found,
         heats,
@@ -79,10 +79,10 @@ def race(
         limit=limit,
         tolerance=probe.tolerance,
     )
-    finish = races.run(line)
-    records = races.judged(line, finish)
+    finish = run.run(ready)
+    records = results.race_records(ready, finish)
     written = [_write(path, record) for record in records]
-    several = races.split(line, finish) if len(records) > 1 else None
+    several = results.split(ready, finish) if len(records) > 1 else None
     if several:
         written += _write_split(path, space, several)
     if as_json:
