@@ -1,4 +1,4 @@
-"""What `gluonmap lint` found, as text and as Markdown."""
+"""Findings of `gluonmap lint`, as text and as Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gluonmap.report.markdown import text
 from gluonmap.report.plain_text import plural, visible
 
 _MOST = 50
-"""Findings that the page of a run lists one by one."""
+"""Number of findings that the page of a run lists one by one."""
 
 
 def render(found: Linted) -> str:
@@ -19,7 +19,7 @@ def render(found: Linted) -> str:
 
 
 def mend(item: Finding) -> str:
-    """What to do, as a sentence."""
+    """Return the advice of a finding, as a sentence."""
     return f"Mend: {item.mend}."
 
 

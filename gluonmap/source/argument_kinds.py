@@ -59,6 +59,7 @@ class _UseEvidence:
         self.known: dict[int, dict[str, set[str]]] = {}
 
     def of(self, index: int) -> dict[str, set[str]]:
+        """Return the kinds that the uses in one function show: parameter -> "pointer", "integer", "descriptor"."""
         if index not in self.known:
             node = definition(self.functions[index].source)
             found: dict[str, set[str]] = {name: set() for name in (parameter_names(node) if node else ())}

@@ -29,7 +29,7 @@ from gluonmap.model.joint_map import UNCOMPARED, Inertness
 from gluonmap.model.knobs import Effect, KnobClass
 from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import Outcome, Resources
-from gluonmap.report import joint_statements, markdown, terminal
+from gluonmap.report import joint_statements, markdown, terminal, terminal_pieces
 from gluonmap.report.map_header import UNSTABLE
 from gluonmap.report.marks import CLASS_COLOURS, EFFECT_MARKS, FAILURES, NO_EVIDENCE, OUTCOME_MARKS, value_mark
 from gluonmap.report.plain_text import first_line, shorten, value_label, visible
@@ -82,7 +82,7 @@ def test_every_outcome_and_every_effect_has_a_mark_of_its_own() -> None:
 def test_every_glyph_is_one_column_wide_and_has_an_ascii_stand_in() -> None:
     for mark in (*OUTCOME_MARKS.values(), *EFFECT_MARKS.values()):
         assert cell_len(mark.glyph) == 1
-        assert mark.glyph.translate(terminal._ASCII).isascii()
+        assert mark.glyph.translate(terminal_pieces._ASCII).isascii()
 
 
 def test_every_class_has_a_colour_and_every_outcome_but_pass_a_verb_phrase() -> None:

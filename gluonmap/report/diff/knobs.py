@@ -1,4 +1,4 @@
-"""What has become of single values and of knobs, as statements."""
+"""Changes of single values and of knobs, as statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two maps, as headings with statements, tables and commands: what every report shows."""
+"""The sections of a comparison, for every form of report: headings with statements, tables and commands."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class SectionTable:
 
 @dataclass(frozen=True, slots=True)
 class DiffSection:
-    """A heading and what stands below it."""
+    """A heading with its statements, table and commands."""
 
     title: str
     lines: tuple[Statement, ...] = ()
     table: SectionTable | None = None
     commands: tuple[str, ...] = ()
     bad: bool = False
-    """It tells of regressions."""
+    """The section lists regressions."""
 
 
 def sections(found: Difference, names: tuple[str, str]) -> Iterator[DiffSection]:
-    """Yield headings and what stands below them, in the order of a reader's questions; empty ones are left out."""
+    """Yield the sections in the order of a reader's questions; empty ones are left out."""
     if found.regressions:
         yield DiffSection(regressions_title(found), tuple(regressions.regressions(found)), bad=True)
     if found.circumstances:
@@ -77,7 +77,7 @@ def circumstances(found: Difference) -> Iterator[tuple[str, ...]]:
 
 
 def flips(found: Difference) -> Iterator[DiffSection]:
-    """Yield the configurations that changed sides and that nothing else tells of."""
+    """Yield the configurations that changed sides and that no other section lists."""
     gained, lost = regressions.gained(found), regressions.lost(found)
     deeper = [flip for flip in found.flips if flip.deeper]
     for title, items in (
