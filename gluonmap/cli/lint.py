@@ -42,6 +42,8 @@ def lint(paths: tuple[Path, ...], select: str, ignore: str, budget: int | None, 
     click.echo(codec.dumps(found).decode() if as_json else linted.render(found), nl=False)
     for item in found.findings:
         level = github.Level.ERROR if item.code == "GM001" else github.Level.WARNING
-        github.annotate(level, f"{item.message}.\n{linted.mend(item)}", file=item.path, line=item.line, title=item.code)
+        github.annotate(
+            level, f"{item.message}.\n{linted.advice(item)}", file=item.path, line=item.line, title=item.code
+        )
     github.summarise(linted.markdown(found))
     sys.exit(1 if found.findings else 0)

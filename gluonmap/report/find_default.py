@@ -65,20 +65,20 @@ def _lines(default: Default, command: str) -> Iterator[str]:
         details.append(", ".join(f"{figure.head} {figure.text}" for figure in figures))
     for text in details:
         yield from _folded("", text)
-    yield from ("", "Go on with it", f"  {visible(command)}", "", "Or in the probe file")
+    yield from ("", "Next command", f"  {visible(command)}", "", "Or in the probe file")
     yield f"  BASELINE = {visible(repr({**space.recipe.fixed, **space.baseline, **best.moves}))}"
 
 
 def _none(default: Default, mended: Mended) -> Iterator[str]:
     space = default.space
     if not mended.asked:
-        yield f"No knob can mend that: {visible(space.next_step)}."
+        yield f"No change of a knob can fix that: {visible(space.next_step)}."
         return
     yield f"No change that passes was found: {plural(mended.asked, 'configuration')} compiled, all fail."
     yield (
         "Nothing is left to ask: give the knobs other values with --domain NAME=V1,V2,…."
         if mended.exhausted
-        else "Ask on with a larger --budget, or give the knobs other values with --domain NAME=V1,V2,…."
+        else "Continue with a larger --budget, or give the knobs other values with --domain NAME=V1,V2,…."
     )
 
 

@@ -24,7 +24,7 @@ _SAID = {
     Outcome.UNSAFE: "it does what no kernel may do",
     Outcome.NOT_EXECUTED: "it compiled; the model does not know something that it does, so its numbers are unknown",
     Outcome.SKIPPED: "it compiled; there was nothing to execute",
-    Outcome.HUNG: "it came to no end",
+    Outcome.HUNG: "it did not end before its limit",
 }
 
 
