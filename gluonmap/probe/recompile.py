@@ -72,7 +72,7 @@ class Asking:
         try:
             for item, ending in running:
                 self.asked += 1
-                yield item, diagnostics.answer(ending, self.functions, self.limits.deadline_s)
+                yield item, diagnostics.answer_from(ending, self.functions, self.limits.deadline_s)
         finally:
             running.close()  # type: ignore[attr-defined]
 
