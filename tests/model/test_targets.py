@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from conftest import REPOSITORY
+from project import REPOSITORY
 
 import gluonmap
 from gluonmap import cdna
