@@ -22,7 +22,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
 import oracles  # noqa: E402
 
-from gluonmap.acquire import Answer, Learned, Oracle, Progress, learn  # noqa: E402
+from gluonmap.acquire import Answer, Learned, LearningProgress, Oracle, learn  # noqa: E402
 from gluonmap.acquire.answers import ReasonKey, reason_key  # noqa: E402
 from gluonmap.acquire.space import Mask, Rows  # noqa: E402
 from gluonmap.model.candidate import Config, Value  # noqa: E402
@@ -100,7 +100,7 @@ def scored(
 ) -> tuple[Learned, Score, float]:
     """What was learned, its score, and the learner's milliseconds a question."""
     watcher, others = Watcher(*judged), Clock()
-    watch: Callable[[Progress], None] = others.timed(watcher)
+    watch: Callable[[LearningProgress], None] = others.timed(watcher)
     start = time.process_time()
     learned = learn(others.timed(oracle), domains, baseline=baseline, seed=seed, deep=deep, only=only, watch=watch)
     seconds = time.process_time() - start - others.seconds

@@ -90,9 +90,9 @@ def _document(found: Difference, names: tuple[str, str], form: str) -> bytes:
         case "markdown":
             return render_markdown(found, names).encode()
         case "html":
-            from gluonmap.report.html import comparison
+            from gluonmap.report.html import diff_page
 
-            return comparison.render(found, names)
+            return diff_page.render(found, names)
         case _:
             from rich.console import Console
 

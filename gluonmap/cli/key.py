@@ -81,8 +81,8 @@ def _measured(
         UsageError: no argument of this name; fewer than two values; no device.
     """
     from gluonmap.cli.race import inputs_of, mapped
-    from gluonmap.probe import campaign
-    from gluonmap.race import run as races
+    from gluonmap.probe.settings import default_jobs
+    from gluonmap.race import lineup, results, run
 
     known = [item.name for item in told.arguments]
     for name, values in wanted:
@@ -97,8 +97,8 @@ def _measured(
     splits = []
     for name, values in wanted:
         heats = {f"{name}={value}": {name: value} for value in values}
-        line = races.line_up(space, found, heats, jobs=campaign.default_jobs(), tolerance=probe.tolerance)
-        finish = races.run(line)
-        races.judged(line, finish)  # stops where the baseline is wrong
-        splits.append(races.split(line, finish))
+        ready = lineup.line_up(space, found, heats, jobs=default_jobs(), tolerance=probe.tolerance)
+        finish = run.run(ready)
+        results.race_records(ready, finish)  # raises where the baseline's results are wrong
+        splits.append(results.split(ready, finish))
     return tuple(splits)

@@ -164,7 +164,7 @@ def _moved_path(path: str, old_folder: str, new_folder: Path) -> Path:
     return Path(path)
 
 
-# -- an import that failed -----------------------------------------------------------------------------------------------
+# -- an import that failed ---------------------------------------------------------------------------------------------
 
 
 def _import_error(campaign: Campaign, ending: Ending, kernel: str, deadline_s: float) -> UsageError:

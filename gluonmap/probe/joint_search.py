@@ -1,4 +1,4 @@
-"""Joint search: the learner's questions about all knobs together, asked as candidates, then the reduced space's programs.
+"""Joint search: the learner's questions about all knobs together, then the programs of the reduced space.
 
 `JointSearch.search` is where to begin. The learner (`gluonmap.acquire`) plans by the answers so far, so the same
 journal brings the same questions.

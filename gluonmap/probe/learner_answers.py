@@ -1,4 +1,4 @@
-"""Answers of the compiler as the learner takes them: outcome, place in the source, and a digest of program and launch."""
+"""Answers of the compiler as the learner takes them: outcome, place in the source, digest of program and launch."""
 
 from __future__ import annotations
 

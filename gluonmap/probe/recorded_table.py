@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gluonmap.acquire import Learned, Progress, learn
+from gluonmap.acquire import Learned, LearningProgress, learn
 from gluonmap.acquire.answers import KNOWN, Answer
 from gluonmap.acquire.space import Mask, Rows, space_of
 from gluonmap.model.candidate import Config, Value
@@ -165,7 +165,7 @@ class Watcher:
         self._predicted: Mask = np.zeros(len(rows), bool)
         self.exact_from: int | None = None
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: LearningProgress) -> None:
         if progress.version != self._version or progress.asked <= 2:
             self._version = progress.version
             self._predicted = progress.fails(self._rows)

@@ -13,14 +13,13 @@ from gluonmap.model.joint_map import Joint, Refused
 from gluonmap.model.knobs import Effect
 from gluonmap.model.space_map import Measured, SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Outcome
-from gluonmap.report.joint import Line
 from gluonmap.report.knobs import knobs_by_class
 from gluonmap.report.marks import DIFFERS, EFFECT_MARKS, executed_on_cpu
-from gluonmap.report.plain_text import config_text, listed, plural, shorten, value_label, visible
+from gluonmap.report.plain_text import Statement, config_text, listed, plural, shorten, value_label, visible
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExecutedRow:
     """One candidate that was executed; of a run on the CPU those values of a knob that fared alike."""
 
     what: str
@@ -32,7 +31,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SanitizerRow:
     """What the sanitizer reports of one candidate at one line of the kernel."""
 
     what: str
@@ -48,9 +47,9 @@ class Found:
 
 
 HEADS = ("candidate", "outcome", "relative, elementwise error", "median µs", "remark")
-FOUND = "What the sanitizer found"
-FOUND_HEADS = ("candidate", "line of the kernel", "finding", "first instruction, wave and lane", "instructions")
-ITSELF = "(met by the others)"
+FINDINGS_TITLE = "What the sanitizer found"
+FINDINGS_HEADS = ("candidate", "line of the kernel", "finding", "first instruction, wave and lane", "instructions")
+ERROR_OF_REFERENCE = "(met by the others)"
 """The error of a baseline whose results are the reference."""
 OTHER_RESULT = "other numbers"
 """What came of a value that changes the result, where no reference says which is right."""
@@ -76,13 +75,13 @@ def shown_heads(space: SpaceMap) -> tuple[str, ...]:
     return tuple(head for head in HEADS if head != "median µs" or not executed_on_cpu(space))
 
 
-def cells(space: SpaceMap, row: Row) -> tuple[str, ...]:
+def row_cells(space: SpaceMap, row: ExecutedRow) -> tuple[str, ...]:
     """A row as a table shows it: a run on the CPU has no times."""
     time = () if executed_on_cpu(space) else (row.time,)
     return row.what, row.outcome, row.error, *time, row.remark
 
 
-def rows(space: SpaceMap) -> list[Row]:
+def rows(space: SpaceMap) -> list[ExecutedRow]:
     """The baseline, then every other value that was executed, in the reports' order."""
     first = row("baseline", space.outcome, space.kind, space.measured)
     found = [first] if first else []
@@ -103,7 +102,7 @@ def _alike(values: list[ValueMap]) -> Iterator[list[ValueMap]]:
     yield from groups.values()
 
 
-def row(what: str, outcome: str, kind: str, measured: Measured | UnsetType) -> Row | None:
+def row(what: str, outcome: str, kind: str, measured: Measured | UnsetType) -> ExecutedRow | None:
     """One candidate's row; None where it was not executed."""
     if isinstance(measured, UnsetType):
         return None
@@ -113,10 +112,10 @@ def row(what: str, outcome: str, kind: str, measured: Measured | UnsetType) -> R
     error = _error(check)
     if check is not None and check.against == "baseline":
         said = OTHER_RESULT if outcome == Outcome.WRONG else said
-        error = ITSELF if what == "baseline" and outcome == Outcome.PASS else error
+        error = ERROR_OF_REFERENCE if what == "baseline" and outcome == Outcome.PASS else error
     if measured.reached is Stage.RUN and outcome not in (Outcome.PASS, Outcome.WRONG):
         error = ""  # of launches before the one that ended it
-    return Row(what, said, error, _time(measured), "racy" if _racy(measured) else "")
+    return ExecutedRow(what, said, error, _time(measured), "racy" if _racy(measured) else "")
 
 
 def _racy(measured: Measured | UnsetType) -> bool:
@@ -244,17 +243,17 @@ def _other_sizes(known: Check, checks: list[tuple[str, Check]]) -> dict[str, lis
 # --- what the sanitizer found ----------------------------------------------------------------------------------------
 
 
-def findings(space: SpaceMap) -> list[Found]:
+def findings(space: SpaceMap) -> list[SanitizerRow]:
     """What the sanitizer reports, by candidate and then by line of the kernel."""
     own = space.measured.check if space.measured else None
     checks = [*([("baseline", own)] if own else []), *_checks(space)]
-    return [item for what, check in checks for item in found_of(what, check)]
+    return [item for what, check in checks for item in findings_of(what, check)]
 
 
-def found_of(what: str, check: Check | None) -> list[Found]:
+def findings_of(what: str, check: Check | None) -> list[SanitizerRow]:
     """What the sanitizer reports of one candidate, by line of the kernel."""
     told = [
-        Found(
+        SanitizerRow(
             what,
             visible(item.place),
             visible(item.kind),
@@ -268,7 +267,7 @@ def found_of(what: str, check: Check | None) -> list[Found]:
     return sorted(told, key=lambda item: (not item.place, _in_order(item.place)))
 
 
-def found_text(item: Found) -> str:
+def finding_text(item: SanitizerRow) -> str:
     """One finding in one line."""
     more = f"; {item.instructions} instructions of this line" if item.instructions > 1 else ""
     return (
@@ -281,12 +280,12 @@ def _in_order(place: str) -> list[tuple[str, int]]:
     return [(file, int(line)) for file, line in reversed(re.findall(r"([^\s:]+):(\d+)", place))]
 
 
-def found_lines(space: SpaceMap) -> list[Line]:
+def finding_statements(space: SpaceMap) -> list[Statement]:
     """The findings as statements: a candidate, and its findings below it."""
     by: dict[str, list[str]] = {}
     for item in findings(space):
-        by.setdefault(item.what, []).append(found_text(item))
-    return [Line(what, tuple(details)) for what, details in by.items()]
+        by.setdefault(item.what, []).append(finding_text(item))
+    return [Statement(what, tuple(details)) for what, details in by.items()]
 
 
 def _apart(joint: Joint, items: list[Refused], name: str) -> str:
@@ -300,7 +299,7 @@ MOST_APART = 3
 """Programs that are refused for one reason and listed each; more are told in one line."""
 
 
-def refused(joint: Joint) -> list[Line]:
+def refused(joint: Joint) -> list[Statement]:
     """Programs that compiled and did not pass when they were executed; many of one reason together."""
     groups: dict[tuple[str, str, str], list[Refused]] = {}
     for item in joint.refused:
@@ -308,14 +307,14 @@ def refused(joint: Joint) -> list[Line]:
     return [line for items in groups.values() for line in _refused(joint, items)]
 
 
-def _refused(joint: Joint, items: list[Refused]) -> list[Line]:
+def _refused(joint: Joint, items: list[Refused]) -> list[Statement]:
     first = items[0]
     how = f"{first.outcome} {first.kind} ({first.stage})"
     if first.kind == DIFFERS:
         how = EFFECT_MARKS[Effect.CHANGES_RESULT].word
     if len(items) <= MOST_APART:
-        return [Line(config_text(i.config), (shorten(f"{how}: {i.reason}"),)) for i in items]
+        return [Statement(config_text(i.config), (shorten(f"{how}: {i.reason}"),)) for i in items]
     telling = [text for name in first.config if (text := _apart(joint, items, name))]
     what = f", all with {' and '.join(telling)}" if telling else ""
     example = f"{config_text(first.config)}: {first.reason}"
-    return [Line(f"{plural(len(items), 'program')}{what}: {how}", (shorten(f"for example {example}"),))]
+    return [Statement(f"{plural(len(items), 'program')}{what}: {how}", (shorten(f"for example {example}"),))]

@@ -17,9 +17,8 @@ from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
 from gluonmap.probe.screen import quoted
 from gluonmap.query import coverage
-from gluonmap.query import feasibility as judging
 from gluonmap.query.explain import Explanation, FailingPart, Matter, Neighbour
-from gluonmap.query.feasibility import Basis, Judgement, key_of, moves_of
+from gluonmap.query.feasibility import Basis, Judgement, executions, key_of, moves_of
 from gluonmap.report import execution
 from gluonmap.report.knobs import source_demand
 from gluonmap.report.map_header import target_name
@@ -196,12 +195,12 @@ def _executed(space: SpaceMap, item: Constraint, config: Config) -> Iterator[str
 
 def _of_the_execution(space: SpaceMap, config: Config) -> list[str]:
     """What the map holds of the execution of this very configuration, in lines; none where it was only compiled."""
-    title, told = execution.title(space), judging.executions(space).get(key_of(config))
+    title, told = execution.title(space), executions(space).get(key_of(config))
     if not title or told is None or told.check is None:
         return []
     if told.outcome != Outcome.PASS:
-        found = execution.found_of("", told.check)
-        return [execution.found_text(item) for item in found] if len(found) > 1 else []
+        found = execution.findings_of("", told.check)
+        return [execution.finding_text(item) for item in found] if len(found) > 1 else []
     right = "right on these inputs" if told.check.against == "reference" else "the baseline's numbers, up to rounding"
     error = max((e.relative for e in told.check.errors), default=0.0)
     sizes = "".join(f"; {size}" for size in told.check.sizes)

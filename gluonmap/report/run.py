@@ -12,7 +12,7 @@ from rich.text import Text
 
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.verdict import Check, Figures, Outcome, Resources, Verdict
-from gluonmap.probe.campaign import Ran
+from gluonmap.probe.execute_one import ExecutedConfiguration
 from gluonmap.report import execution, terminal
 from gluonmap.report.map_header import target_name
 from gluonmap.report.plain_text import config_text, visible
@@ -51,7 +51,7 @@ class Executed(msgspec.Struct, frozen=True, omit_defaults=True):
     """That the program was compiled for."""
 
 
-def of(ran: Ran) -> Executed:
+def of(ran: ExecutedConfiguration) -> Executed:
     """The same as data that can be printed."""
     verdict: Verdict = ran.verdict
     reason = verdict.reason
@@ -94,8 +94,8 @@ def _print(told: Executed, console: Console, first: bool) -> None:
     console.print(Padding(_facts(told), (0, 0, 0, 1)))
     if told.check and told.check.findings:
         console.print(Text("\nFindings", "bold"))
-        for item in execution.found_of("", told.check):
-            _say(f"- {execution.found_text(item)}", console)
+        for item in execution.findings_of("", told.check):
+            _say(f"- {execution.finding_text(item)}", console)
 
 
 def _said(told: Executed, outcome: Outcome) -> str:

@@ -12,8 +12,7 @@ from rich.text import Text
 
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report import execution, figures
-from gluonmap.report import joint as together
+from gluonmap.report import execution, joint_statements, run_figures
 from gluonmap.report.knobs import Token, class_count_text, knobs_by_class, value_chains
 from gluonmap.report.map_header import (
     UNSTABLE,
@@ -24,7 +23,7 @@ from gluonmap.report.map_header import (
     target_name,
 )
 from gluonmap.report.marks import CLASS_COLOURS, baseline_compiled, baseline_mark, mark_legend
-from gluonmap.report.plain_text import config_text, plural, shorten, value_label, visible
+from gluonmap.report.plain_text import Statement, config_text, plural, shorten, value_label, visible
 from gluonmap.report.resources import Figure, resource_figures
 from gluonmap.report.sentences import failed_phrase, map_sentence
 from gluonmap.report.tables import (
@@ -112,12 +111,12 @@ def _print(space: SpaceMap, console: Console) -> None:
         return
     console.print(Text(map_sentence(space), "bold"))
     if space.joint is not None:
-        console.print(Text(together.sizes(space.joint), "bold"))
+        console.print(Text(joint_statements.sizes(space.joint), "bold"))
     if space.stable is False:
         console.print(Text(UNSTABLE + ".", "bold red"))
     if space.knobs:
         _section(console, f"Knobs ({class_count_text(space).partition(': ')[2]})", _knobs(space, console))
-        console.print(_Flow([Text(f"{glyph} {word}", "dim") for glyph, word in mark_legend(space)], gap=3))
+        console.print(_TextFlow([Text(f"{glyph} {word}", "dim") for glyph, word in mark_legend(space)], gap=3))
     if failures := failing_values(space):
         _section(console, "Why values fail", _failures(failures, console))
     if changing := result_changing_values(space):
@@ -142,16 +141,16 @@ def _print_measured(space: SpaceMap, console: Console) -> None:
         return
     table = _table(console, *((head, 0) for head in execution.shown_heads(space)))
     for row in rows:
-        what, *told, remark = execution.cells(space, row)
+        what, *told, remark = execution.row_cells(space, row)
         table.add_row(Text(what, "bold"), *map(Text, told), Text(remark, "yellow"))
     _section(console, title, table, _bullets(execution.terms(space)))
-    if found := execution.found_lines(space):
-        _section(console, execution.FOUND, statements(found))
+    if found := execution.finding_statements(space):
+        _section(console, execution.FINDINGS_TITLE, statements(found))
 
 
 def _print_joint(space: SpaceMap, joint: Joint, console: Console) -> None:
-    heading(console, together.title(joint))
-    for title, lines in together.sections(space, joint):
+    heading(console, joint_statements.title(joint))
+    for title, lines in joint_statements.sections(space, joint):
         if title:
             heading(console, title)
         console.print(statements(lines))
@@ -160,7 +159,7 @@ def _print_joint(space: SpaceMap, joint: Joint, console: Console) -> None:
         console.print(statements(lost))
 
 
-def statements(lines: Iterable[together.Line]) -> RenderableType:
+def statements(lines: Iterable[Statement]) -> RenderableType:
     """Return statements as a list, what stands behind each below it."""
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column()
@@ -202,7 +201,7 @@ def _print_rest(space: SpaceMap, console: Console) -> None:
 
 
 def _print_repeats(space: SpaceMap, console: Console) -> None:
-    _print_commands("Go on with it", together.commands(space), console)
+    _print_commands("Go on with it", joint_statements.commands(space), console)
     commands = [("baseline", visible(space.repeat))] if space.repeat else []
     commands += repeat_commands(space)[:1]
     _print_commands("Repeat by hand", commands, console)
@@ -259,7 +258,7 @@ def _table(console: Console, *columns: tuple[str, int]) -> Table:
 
 
 def figures_table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]], right: int) -> Table:
-    """Return a table of text; the last `right` columns are figures."""
+    """Return a table of text; the last `right` columns are run_figures."""
     table = _table(console, *((head, 0) for head in heads[: len(heads) - right]))
     for head in heads[len(heads) - right :]:
         table.add_column(Text(head), overflow="fold", justify="right")
@@ -277,7 +276,7 @@ def _width(texts: Iterable[str], most: int = 24) -> int:
     return min(most, max((Text(text).cell_len for text in texts), default=0))
 
 
-class _Flow:
+class _TextFlow:
     """Pieces of text set one after the other, a line broken only between pieces."""
 
     def __init__(self, pieces: Sequence[Text], gap: int) -> None:
@@ -317,8 +316,8 @@ def _header(space: SpaceMap) -> Table:
     return _facts(rows)
 
 
-def _figures(found: Iterable[Figure]) -> _Flow:
-    return _Flow([Text(f"{f.head} {f.text}", _alarm(f)) for f in found], gap=3)
+def _figures(found: Iterable[Figure]) -> _TextFlow:
+    return _TextFlow([Text(f"{f.head} {f.text}", _alarm(f)) for f in found], gap=3)
 
 
 def _alarm(figure: Figure) -> str:
@@ -338,7 +337,7 @@ def _knobs(space: SpaceMap, console: Console) -> Table:
     ]
     table = _table(console, *columns, *([("values", 0), ("why", 0)] if wide else [("values, and why", 0)]))
     for name, knob in knobs:
-        values = _Flow([_chain(chain) for chain in value_chains(knob)], gap=2)
+        values = _TextFlow([_chain(chain) for chain in value_chains(knob)], gap=2)
         why = Text(visible(knob.why), "dim" if not wide else "")
         colour = CLASS_COLOURS[knob.knob_class]
         cells = (Text(visible(name), "bold"), Text(knob.knob_class, colour), Text(value_label(knob.baseline)))
@@ -378,7 +377,7 @@ def _failures(rows: Sequence[FailureRow], console: Console) -> Table:
 
 
 def _programs(programs: Sequence[ProgramRow], console: Console) -> list[RenderableType]:
-    rows = figures.beside(programs)
+    rows = run_figures.with_run_figures(programs)
     heads = figure_heads(rows)
     found = [[figure_of(row, head) for head in heads] for row in rows]
     differs = [len({each[i].text for each in found}) > 1 for i in range(len(heads))]
@@ -390,8 +389,8 @@ def _programs(programs: Sequence[ProgramRow], console: Console) -> list[Renderab
     below: list[RenderableType] = []
     if same and len(rows) > 1:
         below.append(Text(f"The same in all: {', '.join(same)}", "dim"))
-    if meant := figures.legend(heads):
-        below += [Text(meant, "dim"), _bullets(figures.of_rows(programs))]
+    if meant := run_figures.figure_legend(heads):
+        below += [Text(meant, "dim"), _bullets(run_figures.program_remarks(programs))]
     return [table, *below]
 
 

@@ -195,14 +195,14 @@ def test_an_oracle_that_changes_its_mind_is_caught() -> None:
                 return Answer(Outcome.CRASHED, reason="SIGABRT")
             return super().answer(config)
 
-    from gluonmap.acquire.evidence import UNKNOWN, Evidence
+    from gluonmap.acquire.evidence import UNKNOWN, EvidenceTable
     from gluonmap.acquire.forms import Forms
     from gluonmap.acquire.predicates import Predicates
     from gluonmap.acquire.space import space_of
 
     space = space_of(GEMM)
     forms = Forms(space)
-    evidence = Evidence(space, forms, Predicates(space, forms))
+    evidence = EvidenceTable(space, forms, Predicates(space, forms))
     oracle, row = Torn(), space.encode(BASELINE)
     evidence.add([row], oracle([BASELINE]))
     evidence.add([row], oracle([BASELINE]))

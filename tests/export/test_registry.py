@@ -9,9 +9,9 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner, Result
-from conftest import REPOSITORY
 from maps import joint_map
 from msgspec.structs import replace
+from project import REPOSITORY
 
 from gluonmap.cli.export import export_command
 from gluonmap.cli.main import cli

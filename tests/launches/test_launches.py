@@ -15,7 +15,7 @@ import pytest
 from maps import single_map
 from msgspec.structs import replace
 
-from gluonmap.launches import Ended, Launched, Recorded, Standing, compare, records, run
+from gluonmap.launches import Ended, Launched, LaunchStanding, Recorded, compare, records, run
 from gluonmap.model import codec
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Inertness, Verified
@@ -315,7 +315,7 @@ def ran(block: int, launches: int = 1, trials: int = 0, **more: Any) -> Launched
     return Launched(**{"config": config, "options": options, "launches": launches, "trials": trials, **told})
 
 
-def standings(space: SpaceMap, *items: Launched) -> list[Standing]:
+def standings(space: SpaceMap, *items: Launched) -> list[LaunchStanding]:
     (verdict,) = compare(Recorded(items), [space])
     return [item.standing for item in verdict.programs]
 
@@ -336,22 +336,22 @@ def test_a_configuration_is_on_the_list_or_it_is_said_why_not() -> None:
         replace(ran(128), config=None),
         replace(ran(128), options={}),
     ) == [
-        Standing.LISTED,
-        Standing.LISTED,
-        Standing.UNLISTED,
-        Standing.FORBIDDEN,
-        Standing.UNKNOWN,
-        Standing.UNLISTED,
-        Standing.UNKNOWN,
-        Standing.NO_MAP,
-        Standing.UNKNOWN,
-        Standing.UNKNOWN,
+        LaunchStanding.LISTED,
+        LaunchStanding.LISTED,
+        LaunchStanding.UNLISTED,
+        LaunchStanding.FORBIDDEN,
+        LaunchStanding.UNKNOWN,
+        LaunchStanding.UNLISTED,
+        LaunchStanding.UNKNOWN,
+        LaunchStanding.NO_MAP,
+        LaunchStanding.UNKNOWN,
+        LaunchStanding.UNKNOWN,
     ]
 
 
 def test_a_configuration_that_is_one_program_with_a_listed_one_is_as_good() -> None:
-    assert standings(joint_space({}, inert="num_warps"), ran(128, num_warps=8)) == [Standing.TWIN]
-    assert standings(joint_space({}), ran(128, num_warps=8)) == [Standing.UNLISTED]
+    assert standings(joint_space({}, inert="num_warps"), ran(128, num_warps=8)) == [LaunchStanding.TWIN]
+    assert standings(joint_space({}), ran(128, num_warps=8)) == [LaunchStanding.UNLISTED]
 
 
 def test_a_mapped_kernel_must_run_and_by_the_list_alone() -> None:

@@ -18,7 +18,7 @@ from gluonmap.model.candidate import Config, Stage, Value
 from gluonmap.model.inspection import LiteralRule
 from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Reason, Resources, Verdict
 from gluonmap.probe import repair_baseline
-from gluonmap.probe.repair_baseline import RepairSpace, BaselineRepair
+from gluonmap.probe.repair_baseline import BaselineRepair, RepairSpace
 
 GFX942 = targets.find("gfx942")
 PASS = Verdict(Outcome.PASS, Stage.COMPILE, 0)
@@ -107,7 +107,9 @@ def test_what_the_user_rules_out_is_never_asked() -> None:
 
 def test_what_the_source_demands_is_asked_first() -> None:
     rule = [demand("A == 8", "A"), demand("B * C == 16", "B", "C")]
-    found, ask = searched(passes_if(lambda c: c["A"] == 8 and int(c["B"] or 0) * int(c["C"] or 0) == 16), repair_space(rule))
+    found, ask = searched(
+        passes_if(lambda c: c["A"] == 8 and int(c["B"] or 0) * int(c["C"] or 0) == 16), repair_space(rule)
+    )
     assert moves_of(found)[0] == {"A": 8, "B": 8}
     assert ask.asked[0] == {"A": 8, "B": 8}
     assert (found.minimal, found.asked) == (True, 8)

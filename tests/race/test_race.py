@@ -29,7 +29,8 @@ from gluonmap.model.joint_map import Verified
 from gluonmap.model.noise import Standing
 from gluonmap.model.race_record import RaceRecord
 from gluonmap.model.verdict import Resources
-from gluonmap.race.run import ONE_FOR_ALL, Line, judged, split
+from gluonmap.race.lineup import RaceLineup
+from gluonmap.race.results import ONE_FOR_ALL, race_records, split
 from gluonmap.runner import environment
 from gluonmap.worker import load
 from gluonmap.worker.protocol import KernelFile
@@ -88,7 +89,7 @@ def test_a_descriptor_is_put_in_place_again_after_another_one_was() -> None:
 BASE: Config = {"M": 32, "N": 32, "FLAG": False, "MODE": None}
 
 
-def line(registers: Sequence[int], twins: Sequence[int], heats: int = 1) -> Line:
+def line(registers: Sequence[int], twins: Sequence[int], heats: int = 1) -> RaceLineup:
     space = joint_map()
     configs = tuple({**space.baseline, "n": i} for i in range(len(registers)))
     used = [Resources(256, 1024, vgpr=number) for number in registers]
@@ -102,7 +103,7 @@ def line(registers: Sequence[int], twins: Sequence[int], heats: int = 1) -> Line
         rounds=15, finalists=6, jobs=2, deadline_s=9.0,
         order=tuple(range(len(configs))), cache="/cache",
     )  # fmt: skip
-    return Line(space, track, configs, programs, "the baseline twice")
+    return RaceLineup(space, track, configs, programs, "the baseline twice")
 
 
 def leg(factors: dict[int, float], winner: int, seed: int = 0, count: int = 15) -> Leg:
@@ -116,8 +117,8 @@ def finish(*legs: Leg) -> Finish:
     return Finish(device="GPU", driver="1", torch="2", triton="3", compile_seconds=1.0, legs=legs)
 
 
-def only(line: Line, leg: Leg) -> RaceRecord:
-    (record,) = judged(line, finish(leg))
+def only(line: RaceLineup, leg: Leg) -> RaceRecord:
+    (record,) = race_records(line, finish(leg))
     return record
 
 
@@ -220,9 +221,9 @@ class Double:
 
     def __init__(self, *factors: dict[int, float]) -> None:
         self.factors = factors
-        self.lines: list[Line] = []
+        self.lines: list[RaceLineup] = []
 
-    def __call__(self, line: Line) -> Finish:
+    def __call__(self, line: RaceLineup) -> Finish:
         self.lines.append(line)
         twin = dict.fromkeys(line.track.twins, 1.0)
         legs = []
@@ -390,4 +391,4 @@ def test_numbers_that_cannot_be_checked_are_said_to_be_unchecked(reference: Any,
 def test_a_baseline_with_wrong_numbers_ends_the_race_in_one_sentence() -> None:
     wrong = msgspec.structs.replace(finish(leg(EVEN, 1)), failures={0: "WRONG: y: relative error 1 > 1e-05"})
     with pytest.raises(UsageError, match="cannot race: WRONG: y: relative error 1"):
-        judged(line([1] * 5, [4]), wrong)
+        race_records(line([1] * 5, [4]), wrong)

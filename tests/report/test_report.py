@@ -29,7 +29,7 @@ from gluonmap.model.joint_map import UNCOMPARED, Inertness
 from gluonmap.model.knobs import Effect, KnobClass
 from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import Outcome, Resources
-from gluonmap.report import joint, markdown, terminal
+from gluonmap.report import joint_statements, markdown, terminal
 from gluonmap.report.map_header import UNSTABLE
 from gluonmap.report.marks import CLASS_COLOURS, EFFECT_MARKS, FAILURES, NO_EVIDENCE, OUTCOME_MARKS, value_mark
 from gluonmap.report.plain_text import first_line, shorten, value_label, visible
@@ -225,7 +225,7 @@ def test_message_and_context_beside_a_constraint_are_those_of_the_example() -> N
     asked = [tried({"M": 128, "N": 128, "STAGES": 2}, "NO_RESOURCES", reason="65,537 bytes > 65,536", line="k.py:8")]
     space = joint_map(constraints=[budget], tried=asked)
     assert space.joint
-    (line,) = joint.constraints(space, space.joint)
+    (line,) = joint_statements.constraints(space, space.joint)
     assert line.details == (
         "learned (line 7)",
         "NO_RESOURCES 65,537 bytes > 65,536 (line 8)",

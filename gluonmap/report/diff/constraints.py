@@ -7,21 +7,20 @@ from collections.abc import Iterator
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.constraints import ConstraintChange, Move
 from gluonmap.report.diff.regressions import MOST, more
-from gluonmap.report.joint import Line
-from gluonmap.report.plain_text import first_line, plural, shorten, visible
+from gluonmap.report.plain_text import Statement, first_line, plural, shorten, visible
 
 
-def constraints(found: Difference) -> Iterator[Line]:
+def constraints(found: Difference) -> Iterator[Statement]:
     """Yield the constraints that moved, and what that frees and forbids."""
     if text := formula(found):
-        yield Line(f"bytes of shared memory: {text}")
+        yield Statement(f"bytes of shared memory: {text}")
     telling = [change for change in found.constraints if tells(change)]
-    yield from (Line(f"{how(change)}: {said(change)}", tuple(effect(change))) for change in telling[:MOST])
+    yield from (Statement(f"{how(change)}: {said(change)}", tuple(effect(change))) for change in telling[:MOST])
     yield from more(len(telling) - MOST, "changed constraints")
     idle = [change for change in found.constraints if not tells(change)]
     if idle:
         texts = (*(f"{change.move}: {said(change)}" for change in idle[:MOST]), *_rest(len(idle) - MOST))
-        yield Line(IDLE, texts)
+        yield Statement(IDLE, texts)
 
 
 IDLE = "without effect on what both maps tried, for the other constraints say as much"

@@ -10,7 +10,7 @@ from rich.text import Text
 from gluonmap.diff.comparison import Difference
 from gluonmap.report import markdown, terminal
 from gluonmap.report.diff.headline import headline, sides
-from gluonmap.report.diff.sections import Section, sections
+from gluonmap.report.diff.sections import DiffSection, sections
 from gluonmap.report.plain_text import visible
 
 
@@ -29,7 +29,7 @@ def _print(found: Difference, names: tuple[str, str], console: Console) -> None:
             _print_section(section, console)
 
 
-def _print_section(section: Section, console: Console) -> None:
+def _print_section(section: DiffSection, console: Console) -> None:
     terminal.heading(console, section.title, "red" if section.bad else "")
     if section.table and section.table.rows:
         console.print(terminal.figures_table(console, section.table.heads, section.table.rows, section.table.right))
@@ -50,7 +50,7 @@ def render_markdown(found: Difference, names: tuple[str, str]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _blocks(section: Section) -> Iterator[str]:
+def _blocks(section: DiffSection) -> Iterator[str]:
     if section.table and section.table.rows:
         rows = [tuple(map(markdown.text, row)) for row in section.table.rows]
         yield markdown.table(section.table.heads, rows, section.table.right)

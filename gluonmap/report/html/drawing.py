@@ -217,7 +217,7 @@ AXIS = 34
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class FinalistLane:
     """One finalist, its ratio to the baseline on a line."""
 
     y: int
@@ -236,7 +236,7 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class Track:
+class RaceChart:
     """Times against the baseline's, with the noise as a band."""
 
     width: int
@@ -244,7 +244,7 @@ class Track:
     left: int
     band: tuple[int, int]
     one: int
-    runners: tuple[Runner, ...]
+    runners: tuple[FinalistLane, ...]
     ticks: tuple[Tick, ...]
 
 
@@ -252,7 +252,7 @@ MOST_NAME = 60
 """Characters of a finalist's name that the picture shows."""
 
 
-def track(finalists: Sequence[Finalist], floor: float, labels: Sequence[str]) -> Track:
+def race_chart(finalists: Sequence[Finalist], floor: float, labels: Sequence[str]) -> RaceChart:
     """Return the finalists, named by `labels`, on one scale of ratios to the baseline's time."""
     labels = [shorten(label, MOST_NAME) for label in labels]
     left = max(_width(label) for label in labels)
@@ -268,20 +268,22 @@ def track(finalists: Sequence[Finalist], floor: float, labels: Sequence[str]) ->
         return round(left + (ratio - least) / (most - least) * (width - left - 12))
 
     runners = tuple(
-        _runner(item, label, x, AXIS + LANE * row)
+        _lane(item, label, x, AXIS + LANE * row)
         for row, (item, label) in enumerate(zip(finalists, labels, strict=True))
     )
     step = _step(most - least)
     first = math.ceil(least / step)
     ticks = tuple(Tick(x(n * step), f"{n * step:.3f}") for n in range(first, math.floor(most / step) + 1))
     height = AXIS + LANE * len(runners)
-    return Track(width, height, left, (x(1 / (1 + noise)), x(1 + noise)), x(1.0), runners, ticks)
+    return RaceChart(width, height, left, (x(1 / (1 + noise)), x(1 + noise)), x(1.0), runners, ticks)
 
 
-def _runner(item: Finalist, label: str, x: Callable[[float], int], top: int) -> Runner:
+def _lane(item: Finalist, label: str, x: Callable[[float], int], top: int) -> FinalistLane:
     ratio = item.against_baseline.ratio
     said = f"{label}: {ratio.ratio:.3f} of the baseline's time, {ratio.low:.3f} to {ratio.high:.3f}"
-    return Runner(top, x(ratio.low), x(ratio.ratio), x(ratio.high), str(item.against_baseline.standing), label, said)
+    return FinalistLane(
+        top, x(ratio.low), x(ratio.ratio), x(ratio.high), str(item.against_baseline.standing), label, said
+    )
 
 
 def _step(span: float) -> float:

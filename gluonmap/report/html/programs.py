@@ -11,8 +11,8 @@ from gluonmap.model.joint_map import Joint
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Figures, Outcome, Resources, Timing
 from gluonmap.query.feasibility import moves_of
-from gluonmap.report import figures as counts
-from gluonmap.report.html import cells
+from gluonmap.report import run_figures
+from gluonmap.report.html import knob_table
 from gluonmap.report.knobs import knobs_by_class
 from gluonmap.report.marks import fails
 from gluonmap.report.plain_text import config_text, listed, plural, value_label
@@ -33,7 +33,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramEntry:
     """One line."""
 
     number: int
@@ -47,13 +47,13 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ProgramTable:
     """The programs that were compiled to machine code and passed."""
 
     knobs: tuple[str, ...]
     """Those that differ between programs."""
     heads: tuple[str, ...]
-    rows: tuple[Program, ...]
+    rows: tuple[ProgramEntry, ...]
     total: int
     idle: str
     """Knobs that never changed a program."""
@@ -72,7 +72,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _Compiled:
     config: Config
     digest: str
     resources: Resources | None
@@ -81,7 +81,7 @@ class _Entry:
     counted: Figures | None = None
 
 
-def table(space: SpaceMap) -> Table | None:
+def table(space: SpaceMap) -> ProgramTable | None:
     """Return the distinct programs, from the joint part if it has any, else from single values; None where none."""
     entries = _together(space, space.joint) if space.joint and space.joint.programs else _alone(space)
     if not entries:
@@ -89,13 +89,13 @@ def table(space: SpaceMap) -> Table | None:
     idle = _idle(space)
     knobs = tuple(n for n in space.baseline if n not in idle and len({repr(e.config[n]) for e in entries}) > 1)
     base = space.measured.figures if space.measured else None
-    counted = counts.telling([counts.figures(entry.counted, base) for entry in entries])
-    figures = [cells.figures(space.target, e.resources) + more for e, more in zip(entries, counted, strict=True)]
+    counted = run_figures.without_empty_figures([run_figures.run_figures(entry.counted, base) for entry in entries])
+    figures = [knob_table.figures(space.target, e.resources) + more for e, more in zip(entries, counted, strict=True)]
     heads = _heads(figures)
     differ = tuple(h for h in heads if len({_of(row, h).text for row in figures}) > 1 or len(entries) == 1)
     length = _telling([entry.digest for entry in entries])
     rows = [
-        Program(
+        ProgramEntry(
             number,
             entry.digest[:length],
             entry.digest == space.digest and entry.config == space.baseline,
@@ -109,7 +109,7 @@ def table(space: SpaceMap) -> Table | None:
     ]
     shown = sorted(sorted(rows, key=lambda row: not row.alarm)[:MOST_ROWS], key=lambda row: row.number)
     still = {n: v for n, v in space.baseline.items() if n not in knobs and n not in idle}
-    return Table(
+    return ProgramTable(
         knobs=knobs,
         heads=differ,
         rows=tuple(shown),
@@ -120,12 +120,12 @@ def table(space: SpaceMap) -> Table | None:
         summary=_summary(space, figures),
         counted=any(entry.same > 1 for entry in entries),
         timed=any(row.time for row in rows),
-        counts=counts.legend([figure.head for more in counted for figure in more]),
-        remarks=tuple(counts.remarks([(_moves(space, e), e.counted) for e in entries], base)),
+        counts=run_figures.figure_legend([figure.head for more in counted for figure in more]),
+        remarks=tuple(run_figures.remarks([(_moves(space, e), e.counted) for e in entries], base)),
     )
 
 
-def _moves(space: SpaceMap, entry: _Entry) -> str:
+def _moves(space: SpaceMap, entry: _Compiled) -> str:
     return config_text(moves_of(space, entry.config))
 
 
@@ -133,24 +133,24 @@ def _idle(space: SpaceMap) -> set[str]:
     return {item.knob for item in space.joint.inertness if item.condition == ""} if space.joint else set()
 
 
-def _together(space: SpaceMap, joint: Joint) -> list[_Entry]:
+def _together(space: SpaceMap, joint: Joint) -> list[_Compiled]:
     return [
-        _Entry({**space.baseline, **p.config}, p.digest, p.resources, p.same, p.timing, p.figures)
+        _Compiled({**space.baseline, **p.config}, p.digest, p.resources, p.same, p.timing, p.figures)
         for p in joint.programs
     ]
 
 
-def _alone(space: SpaceMap) -> list[_Entry]:
-    found: dict[str, _Entry] = {}
+def _alone(space: SpaceMap) -> list[_Compiled]:
+    found: dict[str, _Compiled] = {}
     if space.digest:
         own = space.measured.figures if space.measured else None
-        found[space.digest] = _Entry(space.baseline, space.digest, space.resources, 1, None, own)
+        found[space.digest] = _Compiled(space.baseline, space.digest, space.resources, 1, None, own)
     for name, knob in knobs_by_class(space):
         for value in knob.values:
             if value.digest and not fails(value):
                 config = {**space.baseline, name: value.value}
                 own = value.measured.figures if value.measured else None
-                found.setdefault(value.digest, _Entry(config, value.digest, value.resources, 1, None, own))
+                found.setdefault(value.digest, _Compiled(config, value.digest, value.resources, 1, None, own))
     return list(found.values())
 
 

@@ -11,7 +11,7 @@ from gluonmap.model import codec, targets
 from gluonmap.model.errors import UsageError
 from gluonmap.model.race_record import RaceRecord
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report.html import cells, funnel, page, shell
+from gluonmap.report.html import knob_table, map_page, space_sizes, templating
 from gluonmap.report.knobs import class_counts
 from gluonmap.report.map_header import alias_of
 from gluonmap.report.marks import Mark, baseline_compiled, baseline_mark
@@ -56,7 +56,7 @@ def write_site(folder: Path, maps: Sequence[tuple[Path, SpaceMap]]) -> Path:
 
 def _page(map_file: Path, space: SpaceMap, home: str = "") -> bytes:
     races, warnings = races_beside(map_file, space)
-    return page.render(space, races, home=home, warnings=warnings)
+    return map_page.render(space, races, home=home, warnings=warnings)
 
 
 def races_beside(map_file: Path, space: SpaceMap) -> tuple[list[RaceRecord], list[str]]:
@@ -80,7 +80,7 @@ def races_beside(map_file: Path, space: SpaceMap) -> tuple[list[RaceRecord], lis
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """One map in the index."""
 
     href: str
@@ -96,13 +96,13 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class IndexRow:
     """One kernel under one Triton."""
 
     kernel: str
     file: str
     triton: str
-    cells: tuple[tuple[Entry, ...], ...]
+    cells: tuple[tuple[IndexEntry, ...], ...]
     """One for each target."""
 
 
@@ -112,12 +112,12 @@ def index(entries: Sequence[tuple[str, SpaceMap]]) -> bytes:
     names = sorted(
         {space.target for _, space in entries}, key=lambda n: (known.index(n) if n in known else len(known), n)
     )
-    found: dict[tuple[str, str, str], dict[str, list[Entry]]] = {}
+    found: dict[tuple[str, str, str], dict[str, list[IndexEntry]]] = {}
     for href, space in sorted(entries, key=lambda item: (item[1].file, item[1].kernel, item[1].triton, item[0])):
         columns = found.setdefault((space.file, space.kernel, space.triton), {name: [] for name in names})
         columns[space.target].append(_entry(href, space))
     lines = [
-        Line(kernel, file, triton, tuple(tuple(columns[name]) for name in names))
+        IndexRow(kernel, file, triton, tuple(tuple(columns[name]) for name in names))
         for (file, kernel, triton), columns in found.items()
     ]
     heads = [(name, alias_of(name)) for name in names]
@@ -130,10 +130,12 @@ def index(entries: Sequence[tuple[str, SpaceMap]]) -> bytes:
             f"Triton {listed(dict.fromkeys(sorted(line.triton for line in lines)))}",
         ]
     )
-    return shell.page("index.html.jinja", heads=heads, lines=lines, summary=summary, sections=[], home="")
+    return templating.render_template(
+        "index.html.jinja", heads=heads, lines=lines, summary=summary, sections=[], home=""
+    )
 
 
-def _entry(href: str, space: SpaceMap) -> Entry:
+def _entry(href: str, space: SpaceMap) -> IndexEntry:
     mark = baseline_mark(space)
     counted = tuple((str(each), count) for each, count in class_counts(space).items() if count)
     failed = not baseline_compiled(space)
@@ -145,12 +147,12 @@ def _entry(href: str, space: SpaceMap) -> Entry:
     if space.unanswered:
         notes.append(f"{space.unanswered:,} not asked")
     text = f"the baseline {failed_phrase(space)}" if failed else _left(space)
-    return Entry(href, mark, cells.TONES[mark.word], map_sentence(space), counted, text, failed, tuple(notes))
+    return IndexEntry(href, mark, knob_table.TONES[mark.word], map_sentence(space), counted, text, failed, tuple(notes))
 
 
 def _left(space: SpaceMap) -> str:
     """Return "216,000 configurations → 14,400 feasible → at most 160 programs", as far as it was counted."""
-    counted = {name: number for name, number, _ in funnel.counts(space)}
+    counted = {name: number for name, number, _ in space_sizes.counts(space)}
     found = [plural(counted["signature"] or 0, "configuration")]
     if (feasible := counted.get("feasible")) is not None:
         found.append(f"{feasible:,} feasible")

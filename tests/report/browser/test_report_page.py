@@ -18,8 +18,7 @@ from report_maps import ABORTED, MXFP4
 
 from gluonmap.diff.comparison import difference
 from gluonmap.model import codec
-from gluonmap.report.html import comparison, site
-from gluonmap.report.html import page as pages
+from gluonmap.report.html import diff_page, map_page, site
 from gluonmap.report.plain_text import visible
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -53,13 +52,13 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     spaces = {name: codec.read_map(path) for name, path in MAPS.items()}
     for name, space in spaces.items():
-        (folder / f"{name}.html").write_bytes(pages.render(space, home="index.html"))
+        (folder / f"{name}.html").write_bytes(map_page.render(space, home="index.html"))
     made = {
-        "marks": pages.render(MXFP4),
-        "race": pages.render(together(), [raced(together())]),
-        "failing": pages.render(ABORTED),
-        "hostile": pages.render(hostile(HOSTILE), [raced(hostile(HOSTILE))], warnings=[HOSTILE]),
-        "long": pages.render(hostile("x" * 10_000)),
+        "marks": map_page.render(MXFP4),
+        "race": map_page.render(together(), [raced(together())]),
+        "failing": map_page.render(ABORTED),
+        "hostile": map_page.render(hostile(HOSTILE), [raced(hostile(HOSTILE))], warnings=[HOSTILE]),
+        "long": map_page.render(hostile("x" * 10_000)),
         "index": site.index([(f"{name}.html", space) for name, space in [*spaces.items(), ("failing", ABORTED)]]),
     }
     spaces |= {
@@ -67,11 +66,11 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "gfx950": codec.read_map(REPOSITORY / "reports/rmsnorm.gfx950.json"),
     }
     made |= {
-        name: comparison.render(difference(spaces[one], spaces[other]), (f"{one}.json", f"{other}.json"))
+        name: diff_page.render(difference(spaces[one], spaces[other]), (f"{one}.json", f"{other}.json"))
         for name, (one, other) in COMPARED.items()
     }
     for name, text in (("diff-hostile", HOSTILE), ("diff-long", "x" * 10_000)):
-        made[name] = comparison.render(difference(*with_texts(text)), (text, text))
+        made[name] = diff_page.render(difference(*with_texts(text)), (text, text))
     for name, data in made.items():
         (folder / f"{name}.html").write_bytes(data)
     return folder

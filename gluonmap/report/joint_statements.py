@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gluonmap.constraints.semantics import holds
 from gluonmap.model import targets
@@ -14,20 +13,12 @@ from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
 from gluonmap.query import coverage
 from gluonmap.report.knobs import source_demand
-from gluonmap.report.plain_text import config_text, listed, plural, shorten, value_label, visible
+from gluonmap.report.plain_text import Statement, config_text, listed, plural, shorten, value_label, visible
 
 MOST_FREED = 8
 MOST_MOVED = 3
 """Differences between two configurations that an example may have."""
 MOST_EXAMPLES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One statement, and what stands behind it."""
-
-    text: str
-    details: tuple[str, ...] = ()
 
 
 def title(joint: Joint) -> str:
@@ -59,7 +50,7 @@ def _sizes(joint: Joint) -> str:
     return f"{text} → at most {counted} by the rules below; of {asked:,} compiled ones {len(joint.programs):,} differ."
 
 
-def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
+def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Statement]]]:
     """Headings and what stands below them; what has nothing to say is left out."""
     for heading, lines in (
         ("", notes(joint)),
@@ -74,13 +65,13 @@ def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
             yield heading, lines
 
 
-def constraints(space: SpaceMap, joint: Joint) -> list[Line]:
+def constraints(space: SpaceMap, joint: Joint) -> list[Statement]:
     """The constraints; demands of the source that add nothing to the others are told in one line."""
     shown = [joint.constraints[n] for n in told(joint).shown]
-    return [Line(visible(item.words), tuple(_behind(space, joint, item))) for item in shown] + beside(joint)
+    return [Statement(visible(item.words), tuple(_behind(space, joint, item))) for item in shown] + beside(joint)
 
 
-def beside(joint: Joint) -> list[Line]:
+def beside(joint: Joint) -> list[Statement]:
     """The constraints that are told together: single failures in great number, and what adds nothing to the others."""
     of = told(joint)
     many, implied, untried = ([joint.constraints[n] for n in places] for places in (of.lone, of.implied, of.untried))
@@ -88,15 +79,17 @@ def beside(joint: Joint) -> list[Line]:
     found = []
     if many:
         text = f"{len(many)} combinations that failed once each, which no rule explains: there are likely more of them"
-        found.append(Line(text, tuple(visible(item.words) for item in many[:MOST_EXAMPLES])))
+        found.append(Statement(text, tuple(visible(item.words) for item in many[:MOST_EXAMPLES])))
     if implied:
         texts = {f"{item.words}{_at(item.line)}" for item in implied if item.words not in said} or {
             f"{item.reason}{_at(item.line)}" for item in implied
         }
-        found.append(Line("what else the source demands follows from these", (", ".join(sorted(texts)),)))
+        found.append(Statement("what else the source demands follows from these", (", ".join(sorted(texts)),)))
     if untried:
         texts = {f"{item.words}{_at(item.line)}" for item in untried}
-        found.append(Line("demanded by the source, and broken by no configuration here", (", ".join(sorted(texts)),)))
+        found.append(
+            Statement("demanded by the source, and broken by no configuration here", (", ".join(sorted(texts)),))
+        )
     return found
 
 
@@ -135,7 +128,7 @@ def _line_words(line: str) -> str:
     return f"line {number}" if file else line
 
 
-def freed(space: SpaceMap) -> list[Line]:
+def freed(space: SpaceMap) -> list[Statement]:
     """Values that fail alone and pass together with others."""
     joint = space.joint
     if joint is None:
@@ -151,8 +144,8 @@ def freed(space: SpaceMap) -> list[Line]:
         for value in failing:
             if beside := _passes_beside(space, joint, name, value):
                 others = listed(f"{n} = {value_label(v)}" for n, v in beside.items())
-                found.append(Line(f"{name} = {value_label(value)} fails alone, and passes with {others}"))
-    more = [Line(f"and {len(found) - MOST_FREED} more")] if len(found) > MOST_FREED else []
+                found.append(Statement(f"{name} = {value_label(value)} fails alone, and passes with {others}"))
+    more = [Statement(f"and {len(found) - MOST_FREED} more")] if len(found) > MOST_FREED else []
     return [*found[:MOST_FREED], *more]
 
 
@@ -170,7 +163,7 @@ def _passes_beside(space: SpaceMap, joint: Joint, knob: str, value: Value) -> Co
     return best
 
 
-def conditions(space: SpaceMap) -> list[Line]:
+def conditions(space: SpaceMap) -> list[Statement]:
     """When a knob matters, and which of its values are one program."""
     joint = space.joint
     if joint is None:
@@ -181,18 +174,18 @@ def conditions(space: SpaceMap) -> list[Line]:
             pairs = (
                 f"{item.changed:,} pairs of configurations that differ in it alone are two programs, {item.same:,} one"
             )
-            found.append(Line(item.words, (pairs,)))
+            found.append(Statement(item.words, (pairs,)))
     idle = [item for item in joint.inertness if item.condition == ""]
     if idle:
         fewest = min(item.same for item in idle)
         names = listed([item.knob for item in idle])
-        found.append(Line(f"{names} changed nothing in any context tried ({fewest} comparisons at least, each)"))
+        found.append(Statement(f"{names} changed nothing in any context tried ({fewest} comparisons at least, each)"))
     told = {item.knob for item in joint.inertness if item.condition == "" or item.relation is not None}
     for classes in joint.value_classes:
         groups = [" = ".join(value_label(v) for v in group) for group in classes.classes if len(group) > 1]
         if groups and not (classes.knob in told and (classes.where or len(classes.classes) == 1)):
             where = f" where {classes.where}" if classes.where else " wherever they were compared"
-            found.append(Line(f"{classes.knob}: {', '.join(groups)} {_are_one(groups)}{where}"))
+            found.append(Statement(f"{classes.knob}: {', '.join(groups)} {_are_one(groups)}{where}"))
     return found
 
 
@@ -200,31 +193,33 @@ def _are_one(groups: list[str]) -> str:
     return "are one program" if len(groups) == 1 else "are one program each"
 
 
-def formula(space: SpaceMap) -> list[Line]:
+def formula(space: SpaceMap) -> list[Statement]:
     """The bytes of shared memory, beside the target's limit."""
     if space.joint is None or not space.joint.formula:
         return []
-    return [Line(f"{space.joint.formula} ≤ {targets.find(space.target).shared_bytes:,}")]
+    return [Statement(f"{space.joint.formula} ≤ {targets.find(space.target).shared_bytes:,}")]
 
 
-def certificate(joint: Joint) -> list[Line]:
+def certificate(joint: Joint) -> list[Statement]:
     names = {1: "values", 2: "value pairs", 3: "value triples"}
-    found = [Line(statement) for statement in joint.certificate.statements]
+    found = [Statement(statement) for statement in joint.certificate.statements]
     found += [
-        Line(f"{names.get(c.order, f'combinations of {c.order}')} seen passing: {c.seen:,} of {c.possible:,} possible")
+        Statement(
+            f"{names.get(c.order, f'combinations of {c.order}')} seen passing: {c.seen:,} of {c.possible:,} possible"
+        )
         for c in joint.coverage
     ]
     return found
 
 
-def doubts(joint: Joint) -> list[Line]:
+def doubts(joint: Joint) -> list[Statement]:
     """What was asked and is no evidence."""
     found = [
-        Line(f"{_settings(item.config)}: {' and '.join(item.outcomes)}") for item in joint.unstable[:MOST_EXAMPLES]
+        Statement(f"{_settings(item.config)}: {' and '.join(item.outcomes)}") for item in joint.unstable[:MOST_EXAMPLES]
     ]
     if joint.unknown:
         examples = tuple(_settings(config) for config in joint.unknown[:MOST_EXAMPLES])
-        found.append(Line(f"{plural(len(joint.unknown), 'configuration')} without an answer", examples))
+        found.append(Statement(f"{plural(len(joint.unknown), 'configuration')} without an answer", examples))
     return found
 
 
@@ -232,10 +227,12 @@ def _settings(config: Config) -> str:
     return config_text(config)
 
 
-def notes(joint: Joint) -> list[Line]:
-    found = [Line(note) for note in joint.notes]
+def notes(joint: Joint) -> list[Statement]:
+    found = [Statement(note) for note in joint.notes]
     if joint.stopped:
-        found.insert(0, Line(f"Learning ended before its time ({joint.stopped}); the same command goes on from there."))
+        found.insert(
+            0, Statement(f"Learning ended before its time ({joint.stopped}); the same command goes on from there.")
+        )
     return found
 
 

@@ -6,27 +6,27 @@ from collections.abc import Iterator
 
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.resources import distinct
-from gluonmap.report import figures
+from gluonmap.report import run_figures
 from gluonmap.report.diff.regressions import moved
-from gluonmap.report.joint import Line
+from gluonmap.report.plain_text import Statement
 
 TITLE = "Counts of a run on the CPU, no times"
 MOST = 4
 """Configurations that are told of one figure."""
 
 
-def lines(found: Difference) -> Iterator[Line]:
+def lines(found: Difference) -> Iterator[Statement]:
     """Yield a line for each figure: "LDS conflicts: 2.50× → 4.50× at VEC=2"; the greatest change first."""
     pairs = [pair for pair in distinct(found.pairs) if pair.before_figures and pair.after_figures]
-    for kind in figures.KINDS:
+    for kind in run_figures.RUN_FIGURES:
         told = []
         for pair in pairs:
             assert pair.before_figures and pair.after_figures  # the others are left out
-            factor = figures.factor(kind, pair.before_figures, pair.after_figures)
-            if factor >= figures.FACTOR:
+            factor = run_figures.factor(kind, pair.before_figures, pair.after_figures)
+            if factor >= run_figures.NOTABLE_FACTOR:
                 change = f"{kind.text(pair.before_figures)} → {kind.text(pair.after_figures)}"
                 told.append((factor, f"{change} at {moved(pair.moves)}"))
         told.sort(key=lambda item: -item[0])
         if told:
             more = f", and at {len(told) - MOST:,} more" if len(told) > MOST else ""
-            yield Line(f"{kind.head}: {', '.join(text for _, text in told[:MOST])}{more}")
+            yield Statement(f"{kind.head}: {', '.join(text for _, text in told[:MOST])}{more}")

@@ -19,7 +19,7 @@ COSTLY = WORST[:3]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FigureChange:
     """One figure of one pair, or an extreme over all of them; `by` is what a table sorts it by."""
 
     text: str
@@ -29,26 +29,26 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ResourceSummary:
     """One resource over all pairs."""
 
     name: str
     grew: int
     shrank: int
-    most: Change | None
-    least: Change | None
+    most: FigureChange | None
+    least: FigureChange | None
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ProgramPairRow:
     """One pair of programs."""
 
     settings: tuple[Setting, ...]
-    figures: tuple[Change | None, ...]
+    figures: tuple[FigureChange | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ProgramPairTable:
     """The pairs in which anything changed."""
 
     knobs: tuple[str, ...]
@@ -56,16 +56,16 @@ class Table:
     fixed: str
     heads: tuple[str, ...]
     """Resources with their units."""
-    rows: tuple[Row, ...]
+    rows: tuple[ProgramPairRow, ...]
     total: int
     still: int
     """Pairs that take the same on both sides."""
 
 
-def summaries(found: Difference) -> list[Summary]:
+def summaries(found: Difference) -> list[ResourceSummary]:
     """Return the resources that are not the same everywhere."""
     return [
-        Summary(
+        ResourceSummary(
             _head(found, change.resource),
             change.grew,
             change.shrank,
@@ -76,7 +76,7 @@ def summaries(found: Difference) -> list[Summary]:
     ]
 
 
-def table(found: Difference) -> Table | None:
+def table(found: Difference) -> ProgramPairTable | None:
     """Return the pairs of programs of equal configurations that take something else; None where there are none."""
     fields = [change.resource for change in changed(found)]
     pairs = distinct(found.pairs)
@@ -84,7 +84,7 @@ def table(found: Difference) -> Table | None:
     if not moving:
         return None
     knobs = [name for name in moving[0].config if len({repr(pair.config[name]) for pair in moving}) > 1]
-    return Table(
+    return ProgramPairTable(
         knobs=tuple(knobs),
         fixed=config_text({n: v for n, v in moving[0].config.items() if n not in knobs}),
         heads=tuple(_head(found, field) for field in fields),
@@ -99,18 +99,18 @@ def _head(found: Difference, field: str) -> str:
     return f"{head},{unit}" if unit else head
 
 
-def _row(pair: Pair, knobs: Sequence[str], fields: Sequence[str]) -> Row:
-    return Row(
+def _row(pair: Pair, knobs: Sequence[str], fields: Sequence[str]) -> ProgramPairRow:
+    return ProgramPairRow(
         tuple(Setting(value_label(pair.config[name]), name in pair.moves) for name in knobs),
         tuple(_change(growth(pair, field)) for field in fields),
     )
 
 
-def _change(told: Growth | None) -> Change | None:
+def _change(told: Growth | None) -> FigureChange | None:
     if told is None:
         return None
     text = f"{told.before:,} → {told.after:,}" if told.amount else f"{told.after:,}"
-    return Change(text, told.amount, alarm=told.amount > 0 and told.resource in COSTLY, moved=told.amount != 0)
+    return FigureChange(text, told.amount, alarm=told.amount > 0 and told.resource in COSTLY, moved=told.amount != 0)
 
 
 def _moves(pair: Pair, fields: Sequence[str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,16 +9,12 @@ from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Certificate, Constraint, Joint, Standing, told
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.probe.screen import quoted
-from gluonmap.query import coverage as tuples
-from gluonmap.query import interactions
-from gluonmap.query.feasibility import domains_of
-from gluonmap.report.html.cells import TONES
+from gluonmap.query import coverage
+from gluonmap.report.html.knob_table import TONES
 from gluonmap.report.knobs import source_demand
 from gluonmap.report.marks import OUTCOME_MARKS, Mark, outcome_of
-from gluonmap.report.plain_text import config_text, value_label
+from gluonmap.report.plain_text import config_text
 
-MOST_PAIRS = 12
-LEVELS = 5
 MOST_ALTERNATIVES = 3
 STANDINGS = {
     Standing.GIVEN: "demanded by --restrict",
@@ -31,7 +26,7 @@ STANDINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ConstraintExample:
     """A configuration by what matters of it, and the command that repeats it."""
 
     text: str
@@ -39,7 +34,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class ConstraintEntry:
     """One constraint."""
 
     id: str
@@ -56,28 +51,28 @@ class Relation:
     reason: str
     failed: int
     passed: int
-    sides: tuples.Sides | None
+    sides: coverage.Sides | None
     proof: str
-    failing: Example | None
-    passing: Example | None
+    failing: ConstraintExample | None
+    passing: ConstraintExample | None
     beside: str
     """What both examples have that the baseline has not."""
     alternatives: tuple[str, ...]
 
 
-def relations(space: SpaceMap, joint: Joint) -> list[Relation]:
+def constraint_entries(space: SpaceMap, joint: Joint) -> list[ConstraintEntry]:
     """Return the constraints that are shown one by one."""
-    return [_relation(space, joint, number) for number in told(joint).shown]
+    return [_constraint_entry(space, joint, number) for number in told(joint).shown]
 
 
-def _relation(space: SpaceMap, joint: Joint, number: int) -> Relation:
+def _constraint_entry(space: SpaceMap, joint: Joint, number: int) -> ConstraintEntry:
     item = joint.constraints[number]
-    seen = tuples.seen(joint, item)
+    seen = coverage.seen(joint, item)
     outcome = outcome_of(seen.outcome)
     mark = OUTCOME_MARKS[outcome] if outcome is not None else Mark("", "", "unknown")
-    sides = tuples.sides(joint, item)
+    sides = coverage.sides(joint, item)
     failing, passing, beside = _examples(space, item, seen)
-    return Relation(
+    return ConstraintEntry(
         id=f"c{number + 1}",
         words=item.words,
         standing=str(item.standing),
@@ -99,7 +94,7 @@ def _relation(space: SpaceMap, joint: Joint, number: int) -> Relation:
     )
 
 
-def _proof(joint: Joint, item: Constraint, sides: tuples.Sides | None) -> str:
+def _proof(joint: Joint, item: Constraint, sides: coverage.Sides | None) -> str:
     """How sure one constraint is."""
     if item.standing is Standing.GIVEN:
         return "Demanded, not proved: nothing that breaks it was asked."
@@ -124,7 +119,9 @@ def _bound(certificate: Certificate) -> str:
     return f"at {certificate.confidence:.0%} confidence {' and '.join(found)} are mistaken"
 
 
-def _examples(space: SpaceMap, item: Constraint, seen: tuples.Seen) -> tuple[Example | None, Example | None, str]:
+def _examples(
+    space: SpaceMap, item: Constraint, seen: coverage.Seen
+) -> tuple[ConstraintExample | None, ConstraintExample | None, str]:
     one, other = seen.failing, seen.passing
     if not one or not other:
         return None, None, ""
@@ -135,10 +132,10 @@ def _examples(space: SpaceMap, item: Constraint, seen: tuples.Seen) -> tuple[Exa
     return _example(space, one, apart), _example(space, other, apart), config_text(common)
 
 
-def _example(space: SpaceMap, config: Config, names: list[str]) -> Example:
+def _example(space: SpaceMap, config: Config, names: list[str]) -> ConstraintExample:
     moves = {n: v for n, v in config.items() if n in space.baseline and not same(v, space.baseline[n])}
     text = config_text({name: config[name] for name in names if name in config})
-    return Example(text, repeat(space, moves))
+    return ConstraintExample(text, repeat(space, moves))
 
 
 def repeat(space: SpaceMap, moves: Config) -> str:
@@ -147,94 +144,11 @@ def repeat(space: SpaceMap, moves: Config) -> str:
     return f"{space.repeat}{settings}" if space.repeat else ""
 
 
-# --- pairs -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class HeatCell:
-    """One pair of values."""
-
-    text: str
-    """Feasible share in per cent, "✗" for none; empty where it could not be counted."""
-    level: str
-    """"0" for none, "1" to "5" for the table's largest share, "n" where it could not be counted."""
-    asked: str
-    """Asked configurations with the pair: passed / answered."""
-    said: str
-
-
-@dataclass(frozen=True, slots=True)
-class Heat:
-    """Two knobs, as a table of their values."""
-
-    down: str
-    across: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
-    reason: str = ""
-
-
-def heat_maps(space: SpaceMap) -> tuple[list[Heat], int]:
-    """Return the pairs of knobs that constrain each other, the closest tied first, and how many more there are."""
-    found = interactions.feasible_pairs(space)
-    return [_heat(space, table) for table in found[:MOST_PAIRS]], max(0, len(found) - MOST_PAIRS)
-
-
-def _heat(space: SpaceMap, table: interactions.PairTable) -> Heat:
-    domains = domains_of(space)
-    labels = [value_label(value) for value in domains[table.down]]
-    most = max((cell.share or 0.0 for row in table.cells for cell in row), default=0.0)
-    rows = tuple(
-        (label, tuple(_heat_cell(cell, most) for cell in row)) for label, row in zip(labels, table.cells, strict=True)
-    )
-    return Heat(table.down, table.across, tuple(map(value_label, domains[table.across])), rows)
-
-
-def _heat_cell(cell: interactions.Cell, most: float) -> HeatCell:
-    answered = cell.passed + cell.failed
-    asked = f"{cell.passed}/{answered}" if answered else "–"
-    tried = f"{cell.passed} of {answered} asked passed" if answered else "none asked"
-    if cell.share is None:
-        return HeatCell("", "n", asked, tried)
-    if cell.share <= 0:
-        return HeatCell("✗", "0", asked, f"nothing is feasible; {tried}")
-    text = f"{cell.share * 100:.0f}" if cell.share >= 0.01 else "<1"
-    level = max(1, math.ceil(round(LEVELS * cell.share / most, 6)))
-    return HeatCell(text, str(level), asked, f"{text} % feasible; {tried}")
-
-
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-HUES = 6
-
-
-def program_maps(space: SpaceMap) -> list[Heat]:
-    """Return the pairs of knobs of which one matters only beside values of the other: equal letters, one program."""
-    domains = domains_of(space)
-    found = []
-    for table in interactions.program_pairs(space)[:MOST_PAIRS]:
-        labels = [value_label(value) for value in domains[table.down]]
-        rows = tuple((label, tuple(map(_letter, row))) for label, row in zip(labels, table.cells, strict=True))
-        columns = tuple(map(value_label, domains[table.across]))
-        found.append(Heat(table.down, table.across, columns, rows, table.reason))
-    return found
-
-
-def _letter(cell: interactions.ProgramCell) -> HeatCell:
-    how = "asked" if cell.asked else "by the rules"
-    if cell.fails:
-        return HeatCell("✗", "0", how, f"fails, {how}")
-    if cell.program < 0:
-        return HeatCell("?", "n", "", "not known")
-    number, letter = divmod(cell.program, len(LETTERS))
-    name = LETTERS[letter] + (str(number) if number else "")
-    return HeatCell(name, f"p{cell.program % HUES}", how, f"program {name}, {how}")
-
-
 # --- coverage --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class CoverageRow:
     """Combinations of values of so many knobs."""
 
     name: str
@@ -244,11 +158,11 @@ class Coverage:
     feasible: int | None
 
 
-def coverage(joint: Joint) -> Iterator[Coverage]:
+def coverage_rows(joint: Joint) -> Iterator[CoverageRow]:
     """Yield single values, pairs and triples: in the signature, really tried, seen passing, possible by the model."""
     names = {1: "single values", 2: "pairs", 3: "triples"}
     by_order = {count.order: count for count in joint.coverage}
-    for item in tuples.combinations(joint):
+    for item in coverage.combinations(joint):
         known = by_order.get(item.order)
         seen, feasible = (known.seen, known.possible) if known else (None, None)
-        yield Coverage(names[item.order], item.possible, item.tried, seen, feasible)
+        yield CoverageRow(names[item.order], item.possible, item.tried, seen, feasible)

@@ -22,7 +22,7 @@ MOST_WHOLE = 20_000
 """Characters of one text of a compiler that a page holds; the map holds all."""
 
 
-def page(template: str, **context: Any) -> bytes:
+def render_template(template: str, **context: Any) -> bytes:
     """Return the page that a template makes of its context, as UTF-8.
 
     Text of the context shows literally, whatever it holds: tags, entities, control characters, lone surrogates.
