@@ -1,4 +1,4 @@
-"""What `gluonmap find-default` says, as text and as a document."""
+"""The answer of `gluonmap find-default`, as text and as a document."""
 
 from __future__ import annotations
 
@@ -59,31 +59,31 @@ def _lines(default: DefaultSearch, command: str) -> Iterator[str]:
         return
     best = repair.passing[0]
     yield f"Change {listed(_moved(space.baseline, best.moves))}: then it passes."
-    told = list(_how_small(default, repair))
+    details = list(_how_small(default, repair))
     if isinstance(best.answer, Verdict) and best.answer.resources:
         figures = resource_figures(space.target, best.answer.resources)
-        told.append(", ".join(f"{figure.head} {figure.text}" for figure in figures))
-    for text in told:
+        details.append(", ".join(f"{figure.head} {figure.text}" for figure in figures))
+    for text in details:
         yield from _folded("", text)
-    yield from ("", "Go on with it", f"  {visible(command)}", "", "Or in the probe file")
+    yield from ("", "Next command", f"  {visible(command)}", "", "Or in the probe file")
     yield f"  BASELINE = {visible(repr({**space.recipe.fixed, **space.baseline, **best.moves}))}"
 
 
 def _none(default: DefaultSearch, repair: BaselineRepair) -> Iterator[str]:
     space = default.space
     if not repair.asked:
-        yield f"No knob can fix that: {visible(space.next_step)}."
+        yield f"No change of a knob can fix that: {visible(space.next_step)}."
         return
     yield f"No change that passes was found: {plural(repair.asked, 'configuration')} compiled, all fail."
     yield (
         "Nothing is left to ask: give the knobs other values with --domain NAME=V1,V2,…."
         if repair.exhausted
-        else "Ask on with a larger --budget, or give the knobs other values with --domain NAME=V1,V2,…."
+        else "Continue with a larger --budget, or give the knobs other values with --domain NAME=V1,V2,…."
     )
 
 
 def _how_small(default: DefaultSearch, repair: BaselineRepair) -> Iterator[str]:
-    """How large the change is, and whether a smaller one was left out."""
+    """Yield the size of the change, and whether a smaller one may exist."""
     best, space = repair.passing[0], default.space
     count = len(best.moves)
     compiled = plural(repair.asked, "configuration")
@@ -98,9 +98,9 @@ def _how_small(default: DefaultSearch, repair: BaselineRepair) -> Iterator[str]:
         yield "There may be a smaller change: there are too many to look at."
         return
     left = repair.smaller - repair.smaller_tried - repair.smaller_forbidden
-    told = f"Of {repair.smaller:,} changes of fewer knobs {repair.smaller_tried:,} were compiled and fail"
-    told += f", {repair.smaller_forbidden:,} break a demand of the source" if repair.smaller_forbidden else ""
-    yield f"{told}, {left:,} were not tried." if left else f"{told}: there is no smaller one."
+    tried = f"Of {repair.smaller:,} changes of fewer knobs {repair.smaller_tried:,} were compiled and fail"
+    tried += f", {repair.smaller_forbidden:,} break a demand of the source" if repair.smaller_forbidden else ""
+    yield f"{tried}, {left:,} were not tried." if left else f"{tried}: there is no smaller one."
 
 
 def _moved(baseline: Config, moves: Config) -> list[str]:
@@ -108,7 +108,7 @@ def _moved(baseline: Config, moves: Config) -> list[str]:
 
 
 def _folded(head: str, text: str) -> list[str]:
-    """A fact beside its name, folded to the width."""
+    """Return a fact next to its name, folded to the width."""
     lines = textwrap.wrap(visible(text), _WIDTH - len(head) - 2, break_long_words=False) or [""]
     return [f"  {head if i == 0 else ' ' * len(head)}{line}" for i, line in enumerate(lines)]
 

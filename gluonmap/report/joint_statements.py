@@ -1,4 +1,4 @@
-"""What a map says of all knobs together, in lines that terminal and Markdown share."""
+"""Statements of a map on all knobs together, shared by terminal, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from gluonmap.report.plain_text import Statement, config_text, listed, plural, s
 
 MOST_FREED = 8
 MOST_MOVED = 3
-"""Differences between two configurations that an example may have."""
+"""Largest number of differing knobs in an example of a failing and a passing configuration."""
 MOST_EXAMPLES = 5
 
 
 def title(joint: Joint) -> str:
+    """Return the heading, with the number of questions."""
     asked = f"{plural(joint.learning, 'question')} to learn"
     if joint.validating:
         asked += f", {joint.validating:,} to certify"
@@ -29,7 +30,7 @@ def title(joint: Joint) -> str:
 
 
 def sizes(joint: Joint) -> str:
-    """The signature, what of it is feasible, what of that is a program of its own, and what failed when executed."""
+    """Return the sizes: configurations, feasible ones, distinct programs, and programs that failed when executed."""
     failed = f" {plural(len(joint.refused), 'program')} did not pass when executed." if joint.refused else ""
     return _sizes(joint) + failed
 
@@ -51,11 +52,11 @@ def _sizes(joint: Joint) -> str:
 
 
 def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Statement]]]:
-    """Headings and what stands below them; what has nothing to say is left out."""
+    """Yield headings with their statements; empty ones are left out."""
     for heading, lines in (
         ("", notes(joint)),
         ("A configuration is feasible where", constraints(space, joint)),
-        ("Free together", freed(space)),
+        ("Values that fail alone and pass with others", freed(space)),
         ("When a knob matters", conditions(space)),
         ("Bytes of shared memory", formula(space)),
         (f"Certificate, at {joint.certificate.confidence:.0%} confidence", certificate(joint)),
@@ -66,19 +67,23 @@ def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Statemen
 
 
 def constraints(space: SpaceMap, joint: Joint) -> list[Statement]:
-    """The constraints; demands of the source that add nothing to the others are told in one line."""
+    """Return the constraints; demands of the source that add nothing to the others share one statement."""
     shown = [joint.constraints[n] for n in told(joint).shown]
-    return [Statement(visible(item.words), tuple(_behind(space, joint, item))) for item in shown] + beside(joint)
+    return [Statement(visible(item.words), tuple(_behind(space, joint, item))) for item in shown] + summed_up(joint)
 
 
-def beside(joint: Joint) -> list[Statement]:
-    """The constraints that are told together: single failures in great number, and what adds nothing to the others."""
-    of = told(joint)
-    many, implied, untried = ([joint.constraints[n] for n in places] for places in (of.lone, of.implied, of.untried))
-    said = {joint.constraints[n].words for n in (*of.shown, *of.lone)}
+def summed_up(joint: Joint) -> list[Statement]:
+    """Return the statements that sum up constraints: many single failures, and demands that add nothing."""
+    groups = told(joint)
+    many, implied, untried = (
+        [joint.constraints[n] for n in places] for places in (groups.lone, groups.implied, groups.untried)
+    )
+    said = {joint.constraints[n].words for n in (*groups.shown, *groups.lone)}
     found = []
     if many:
-        text = f"{len(many)} combinations that failed once each, which no rule explains: there are likely more of them"
+        text = (
+            f"{len(many)} combinations that failed once each, which no rule explains: there are likely more groups them"
+        )
         found.append(Statement(text, tuple(visible(item.words) for item in many[:MOST_EXAMPLES])))
     if implied:
         texts = {f"{item.words}{_at(item.line)}" for item in implied if item.words not in said} or {
@@ -108,8 +113,8 @@ def _behind(space: SpaceMap, joint: Joint, item: Constraint) -> Iterator[str]:
         one, other = seen.failing, seen.passing
         moved = [name for name in one if one[name] != other[name] or type(one[name]) is not type(other[name])]
         if len(moved) <= MOST_MOVED:
-            beside = [name for name in one if name in item.scope and name not in moved]
-            where = f", beside {_at_values(one, beside)}" if beside else ""
+            common = [name for name in one if name in item.scope and name not in moved]
+            where = f", both with {_at_values(one, common)}" if common else ""
             yield f"for example {_at_values(one, moved)} fails where {_at_values(other, moved)} passes{where}"
     if item.alternatives:
         yield f"cannot be told apart here from: {'; '.join(item.alternatives[:3])}"
@@ -129,7 +134,7 @@ def _line_words(line: str) -> str:
 
 
 def freed(space: SpaceMap) -> list[Statement]:
-    """Values that fail alone and pass together with others."""
+    """Return the values that fail alone and pass together with other moves."""
     joint = space.joint
     if joint is None:
         return []
@@ -138,19 +143,19 @@ def freed(space: SpaceMap) -> list[Statement]:
         failing = [
             v.value
             for v in knob.values
-            # What fails on a device was seen passing by compiles alone.
+            # A value that fails on a device passed its compile, so a pass next to other moves frees nothing.
             if v.effect is Effect.ABORTING and not v.measured and v.value in joint.domains.get(name, ())
         ]
         for value in failing:
-            if beside := _passes_beside(space, joint, name, value):
-                others = listed(f"{n} = {value_label(v)}" for n, v in beside.items())
+            if moves := _moves_that_free(space, joint, name, value):
+                others = listed(f"{n} = {value_label(v)}" for n, v in moves.items())
                 found.append(Statement(f"{name} = {value_label(value)} fails alone, and passes with {others}"))
     more = [Statement(f"and {len(found) - MOST_FREED} more")] if len(found) > MOST_FREED else []
     return [*found[:MOST_FREED], *more]
 
 
-def _passes_beside(space: SpaceMap, joint: Joint, knob: str, value: Value) -> Config:
-    """The fewest other moves with which a value was seen passing, less those that no constraint asks for."""
+def _moves_that_free(space: SpaceMap, joint: Joint, knob: str, value: Value) -> Config:
+    """Return the fewest other moves with which a value was seen passing, without those that no constraint requires."""
     names, baseline = tuple(joint.domains), space.baseline
     place = names.index(knob)
     rows = [item.values for item in joint.tried if item.outcome == Outcome.PASS and item.values[place] == value]
@@ -164,7 +169,7 @@ def _passes_beside(space: SpaceMap, joint: Joint, knob: str, value: Value) -> Co
 
 
 def conditions(space: SpaceMap) -> list[Statement]:
-    """When a knob matters, and which of its values are one program."""
+    """Return the conditions under which knobs matter, and the values that are one program."""
     joint = space.joint
     if joint is None:
         return []
@@ -180,10 +185,10 @@ def conditions(space: SpaceMap) -> list[Statement]:
         fewest = min(item.same for item in idle)
         names = listed([item.knob for item in idle])
         found.append(Statement(f"{names} changed nothing in any context tried ({fewest} comparisons at least, each)"))
-    told = {item.knob for item in joint.inertness if item.condition == "" or item.relation is not None}
+    settled = {item.knob for item in joint.inertness if item.condition == "" or item.relation is not None}
     for classes in joint.value_classes:
         groups = [" = ".join(value_label(v) for v in group) for group in classes.classes if len(group) > 1]
-        if groups and not (classes.knob in told and (classes.where or len(classes.classes) == 1)):
+        if groups and not (classes.knob in settled and (classes.where or len(classes.classes) == 1)):
             where = f" where {classes.where}" if classes.where else " wherever they were compared"
             found.append(Statement(f"{classes.knob}: {', '.join(groups)} {_are_one(groups)}{where}"))
     return found
@@ -194,13 +199,14 @@ def _are_one(groups: list[str]) -> str:
 
 
 def formula(space: SpaceMap) -> list[Statement]:
-    """The bytes of shared memory, beside the target's limit."""
+    """Return the formula of the bytes of shared memory, with the target's limit."""
     if space.joint is None or not space.joint.formula:
         return []
     return [Statement(f"{space.joint.formula} ≤ {targets.find(space.target).shared_bytes:,}")]
 
 
 def certificate(joint: Joint) -> list[Statement]:
+    """Return the statements of the certificate, and how many values, pairs and triples were seen passing."""
     names = {1: "values", 2: "value pairs", 3: "value triples"}
     found = [Statement(statement) for statement in joint.certificate.statements]
     found += [
@@ -213,7 +219,7 @@ def certificate(joint: Joint) -> list[Statement]:
 
 
 def doubts(joint: Joint) -> list[Statement]:
-    """What was asked and is no evidence."""
+    """Return the answers that are no evidence: unstable ones and missing ones."""
     found = [
         Statement(f"{_settings(item.config)}: {' and '.join(item.outcomes)}") for item in joint.unstable[:MOST_EXAMPLES]
     ]
@@ -228,6 +234,7 @@ def _settings(config: Config) -> str:
 
 
 def notes(joint: Joint) -> list[Statement]:
+    """Return the notes on learning; if it ended early, that comes first."""
     found = [Statement(note) for note in joint.notes]
     if joint.stopped:
         found.insert(
@@ -237,7 +244,7 @@ def notes(joint: Joint) -> list[Statement]:
 
 
 def commands(space: SpaceMap) -> list[tuple[str, str]]:
-    """What to do with the map next, and the command for it."""
+    """Return possible next steps with the map, each with its command."""
     path = space.repeat.removeprefix("gluonmap repeat ")
     if space.joint is None or not path or not space.joint.programs:
         return []

@@ -1,4 +1,4 @@
-"""Writes a space map as GitHub Markdown, to be committed beside it: the same map gives the same bytes."""
+"""Space maps as GitHub Markdown, to be committed next to the map: the same map gives the same bytes."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _joint(space: SpaceMap, joint: Joint) -> list[str]:
 
 
 def statements(lines: Iterable[Statement]) -> str:
-    """Return a list of statements, what stands behind each below it."""
+    """Return a list of statements, each with its details below it."""
     return "\n".join(
         "\n".join([f"- {text(line.text)}", *(f"  - {text(detail)}" for detail in line.details)]) for line in lines
     )
@@ -156,7 +156,7 @@ def _repeats(space: SpaceMap) -> list[str]:
     blocks = []
     if commands := joint_statements.commands(space):
         lines = [line for what, command in commands for line in (f"# {what}", visible(command))]
-        blocks += ["## Go on with it", fence(lines, "sh")]
+        blocks += ["## Next commands", fence(lines, "sh")]
     blocks += ["## Repeat by hand", fence([visible(space.repeat)], "sh")] if space.repeat else []
     if commands := repeat_commands(space):
         lines = [line for what, command in commands for line in (f"# {what}", command)]
@@ -200,7 +200,7 @@ def _reasons(reasons: dict[str, str]) -> str:
 
 
 def fence(lines: Iterable[str], language: str = "text") -> str:
-    """Return lines as they stand, in a fence that none of them ends."""
+    """Return lines unchanged, in a fence that none of them ends."""
     body = "\n".join(lines)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", body)), default=0))
     return f"{fence}{language}\n{body}\n{fence}"
@@ -262,8 +262,8 @@ def _programs(programs: Sequence[ProgramRow]) -> list[str]:
     for row in rows:
         moves = [*(["**baseline**"] if row.baseline else []), *map(code, row.moves)]
         found = [figure_of(row, head) for head in heads]
-        told = [f"**{figure.text}**" if figure.alarm or figure.worse else figure.text for figure in found]
-        cells.append((code(row.digest), "<br>".join(moves), "<br>".join(map(text, row.changes)), *told))
+        numbers = [f"**{figure.text}**" if figure.alarm or figure.worse else figure.text for figure in found]
+        cells.append((code(row.digest), "<br>".join(moves), "<br>".join(map(text, row.changes)), *numbers))
     blocks = [table(("program", "reached by", "what changes", *heads), cells, right=len(heads))]
     if meant := run_figures.figure_legend(heads):
         blocks.append(text(meant))

@@ -1,4 +1,4 @@
-"""What a run on the CPU counted of programs, with_run_figures the resources: in their style, and what stands out."""
+"""Counts of programs that ran on the CPU, shown next to their resources; and remarks on notable ones."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gluonmap.report.tables import ProgramRow
 
 TERMS = "Counted over one small launch of each under the model; no figure is a time"
 NOTABLE_FACTOR = 1.25
-"""From which on a figure stands out against the baseline's."""
+"""A figure that differs from the baseline's by this factor or more is remarked on."""
 NOTHING = ("0", "0 B", "0.0%", "–")
-"""Figures that say that there was no such thing."""
+"""Texts of figures that count nothing."""
 MOST_MOVES = 6
-"""Programs that one line names."""
+"""Number of programs that one line names."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFigure:
-    """One figure: how it is named and written, and how bad a number it is (None: neither way)."""
+    """One kind of figure: its head, its text, its number, and its cost (None: neither more nor less is better)."""
 
     head: str
     text: Callable[[Figures], str]
@@ -35,7 +35,7 @@ def _number(number: float) -> str:
 
 
 def _counted(head: str, of: Callable[[Figures], int], unit: str = "", *, costs: bool = False) -> RunFigure:
-    """A count of waves, for each work-group: launches may differ in how many they have."""
+    """Return a count divided by the number of work-groups: launches may differ in how many they have."""
 
     def number(figures: Figures) -> float:
         return of(figures) / (figures.work_groups or 1)
@@ -103,7 +103,7 @@ def figure_legend(shown: Sequence[str]) -> str:
 
 
 def remarks(programs: Sequence[tuple[str, Figures | None]], base: Figures | None) -> Iterator[str]:
-    """Yield what stands out against the baseline, a line for each figure; programs are named by their moves.
+    """Yield a line for each figure that is notably worse or better than the baseline's; moves name the programs.
 
     "LDS conflicts worse than the baseline's 1.00× with PAD = 64: 16.00×, PAD = 8: 2.00×".
     """
@@ -113,9 +113,9 @@ def remarks(programs: Sequence[tuple[str, Figures | None]], base: Figures | None
         if kind.cost is None:
             continue
         own = kind.cost(base)
-        told = [(kind.cost(found), name, kind.text(found)) for name, found in programs if found is not None]
-        worse = sorted((t for t in told if t[0] >= NOTABLE_FACTOR * (own or 1)), key=lambda t: -t[0])
-        better = sorted((t for t in told if t[0] < own and t[0] * NOTABLE_FACTOR <= own), key=lambda t: t[0])
+        costs = [(kind.cost(found), name, kind.text(found)) for name, found in programs if found is not None]
+        worse = sorted((t for t in costs if t[0] >= NOTABLE_FACTOR * (own or 1)), key=lambda t: -t[0])
+        better = sorted((t for t in costs if t[0] < own and t[0] * NOTABLE_FACTOR <= own), key=lambda t: t[0])
         for verdict, items in (("worse", worse), ("better", better)):
             if items:
                 named = ", ".join(f"{name}: {text}" for _, name, text in items[:MOST_MOVES])

@@ -22,7 +22,7 @@ from gluonmap.cdna import text
 from gluonmap.cdna.lds import Lds
 from gluonmap.cdna.opcodes.scalar import TABLE as SCALAR_TABLE
 from gluonmap.cdna.operands import EXEC, M0, VCC
-from gluonmap.cdna.program import SCALAR, Block, Program
+from gluonmap.cdna.program import SCALAR, Block, MachineProgram
 from gluonmap.cdna.sanitizer import Sanitizer
 from gluonmap.cdna.state import Waves
 from gluonmap.cdna.text import Instruction
@@ -42,11 +42,11 @@ class Case:
 
     def run(self, assembly: str, launch: int = 0, **how: Any) -> tuple[tuple[cdna.Finding, ...], bytes]:
         """Findings of one launch, and all bytes of its outputs."""
-        kernel = cdna.Kernel(text.read(assembly), self.shared_bytes)
+        kernel = cdna.PreparedKernel(text.read(assembly), self.shared_bytes)
         result, outputs = self.execute(kernel, launch, **how)
         return result.findings, outputs
 
-    def execute(self, kernel: cdna.Kernel, launch: int, **how: Any) -> tuple[cdna.Result, bytes]:
+    def execute(self, kernel: cdna.PreparedKernel, launch: int, **how: Any) -> tuple[cdna.Result, bytes]:
         """What one launch of `kernel` left, and all bytes of its outputs."""
         grid, given = self.launches[launch]
         arguments = [
@@ -111,7 +111,7 @@ def weakened(assembly: str) -> Iterator[Mutant]:
 
 def idle_waits(case: Case) -> set[tuple[int, str]]:
     """(line of the text, counter) of waits that have nothing to wait for: no mutant of these can be told."""
-    kernel = cdna.Kernel(text.read(case.assembly), case.shared_bytes)
+    kernel = cdna.PreparedKernel(text.read(case.assembly), case.shared_bytes)
     result, _ = case.execute(kernel, 0, sanitize=True)
     lines = [n + 1 for n, line in enumerate(case.assembly.splitlines()) if line.startswith("\ts_waitcnt")]
     waits = [i.pc for i in kernel.code.instructions if i.name == "s_waitcnt"]
@@ -193,9 +193,9 @@ def value(w: Waves, register: int) -> Any:
     return w.SU[register - SCALAR] if register >= SCALAR else w.U[register]
 
 
-def single_steps(case: Case, assembly: str) -> cdna.Kernel:
+def single_steps(case: Case, assembly: str) -> cdna.PreparedKernel:
     """The kernel with a block for each instruction, so that a trace sees each."""
-    kernel = cdna.Kernel(text.read(assembly), case.shared_bytes)
+    kernel = cdna.PreparedKernel(text.read(assembly), case.shared_bytes)
     blocks = (Block(i.pc, (i,)) for block in kernel.program.blocks for i in block.instructions)
     kernel.program = replace(kernel.program, blocks=tuple(blocks))
     return kernel
@@ -205,7 +205,7 @@ def single_steps(case: Case, assembly: str) -> cdna.Kernel:
 class _Arrivals:
     """Takes back what loads have written, and writes it when they are waited for."""
 
-    program: Program
+    program: MachineProgram
     issued: dict[int, tuple[Waves, dict[int, Any]]] = field(default_factory=dict)
     """Wave → what its last load is to write, as it was before."""
     flying: dict[int, list[Any]] = field(default_factory=lambda: defaultdict(list))
@@ -271,7 +271,7 @@ _WHOLE = (
 class _Watch:
     """Told of each instruction of one wave at a time, before it runs."""
 
-    program: Program
+    program: MachineProgram
     executed: set[int] = field(default_factory=set)
     jumped: set[int] = field(default_factory=set)
     """Those behind which something else came than the next instruction."""

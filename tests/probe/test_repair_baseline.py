@@ -244,7 +244,7 @@ def test_what_cannot_be_mended_ends_with_1_and_says_what_to_do(found: Project) -
         1,
         [
             "No change that passes was found: 4 configurations compiled, all fail.",
-            "Ask on with a larger --budget, or give the knobs other values with --domain NAME=V1,V2,….",
+            "Continue with a larger --budget, or give the knobs other values with --domain NAME=V1,V2,….",
         ],
     )
 

@@ -1,4 +1,4 @@
-"""Regressions and what else has changed sides, as statements: alike ones once, each with its reason."""
+"""Regressions and other configurations that changed sides, as statements: one for each reason."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def regressions(found: Difference) -> Iterator[Statement]:
 
 
 def _evidence(said: Sequence[Said], items: Sequence[Regression]) -> Iterator[str]:
-    """What a group of failing configurations rests on."""
+    """Yield the evidence for a group of failing configurations."""
     compiled = sum(each.compiled for each in said)
     if compiled == len(said):
         yield "compiled for B" if compiled == 1 else "each compiled for B"
@@ -92,7 +92,7 @@ def _evidence(said: Sequence[Said], items: Sequence[Regression]) -> Iterator[str
 
 
 def _cause(said: Said) -> str:
-    """What configurations that fail alike have in common."""
+    """Return the key that configurations share if they fail for the same reason."""
     return said.broken[0] if said.broken else f"{said.outcome} {re.sub('[0-9][0-9,.]*', '#', said.reason)} {said.line}"
 
 
@@ -140,12 +140,12 @@ def at_lines(found: Difference) -> Iterator[tuple[str, int | None, str]]:
 
 
 def lost(found: Difference) -> list[Flip]:
-    """Return those that fail in B and that no regression tells of: A was never asked about them."""
+    """Return those that fail in B and that no regression lists: A was never asked about them."""
     return [flip for flip in found.flips if flip.lost and not flip.before.compiled and not flip.deeper]
 
 
 def gained(found: Difference) -> list[Flip]:
-    """Return those of several knobs that pass in B: single values are told as such."""
+    """Return those of several knobs that pass in B: changes of single values are listed as such."""
     return [flip for flip in found.flips if not flip.lost and len(flip.moves) != 1 and not flip.deeper]
 
 

@@ -1,4 +1,4 @@
-"""What the programs of equal configurations take more or less of."""
+"""Resources that programs of equal configurations take more or less of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two maps, as headings with statements, tables and commands: what every report shows."""
+"""The sections of a comparison, for every form of report: headings with statements, tables and commands."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class SectionTable:
 
 @dataclass(frozen=True, slots=True)
 class DiffSection:
-    """A heading and what stands below it."""
+    """A heading with its statements, table and commands."""
 
     title: str
     lines: tuple[Statement, ...] = ()
     table: SectionTable | None = None
     commands: tuple[str, ...] = ()
     bad: bool = False
-    """It tells of regressions."""
+    """The section lists regressions."""
 
 
 def sections(found: Difference, names: tuple[str, str]) -> Iterator[DiffSection]:
-    """Yield headings and what stands below them, in the order of a reader's questions; empty ones are left out."""
+    """Yield the sections in the order of a reader's questions; empty ones are left out."""
     if found.regressions:
         yield DiffSection(regressions_title(found), tuple(regressions.regressions(found)), bad=True)
     if found.circumstances:
         yield DiffSection("Circumstances that differ", table=SectionTable(("", "A", "B"), tuple(circumstances(found))))
     if found.notes:
-        yield DiffSection("Mind", tuple(Statement(note) for note in found.notes))
+        yield DiffSection("Notes", tuple(Statement(note) for note in found.notes))
     if found.values:
         yield DiffSection("Single values", tuple(knobs.values(found)))
     if found.knobs:
@@ -77,13 +77,13 @@ def circumstances(found: Difference) -> Iterator[tuple[str, ...]]:
 
 
 def flips(found: Difference) -> Iterator[DiffSection]:
-    """Yield the configurations that changed sides and that nothing else tells of."""
+    """Yield the configurations that changed sides and that no other section lists."""
     gained, lost = regressions.gained(found), regressions.lost(found)
     deeper = [flip for flip in found.flips if flip.deeper]
     for title, items in (
         (f"Combinations that fail in A and pass in B ({len(gained):,} of those that were asked)", gained),
         (f"Combinations that fail in B and were only predicted to pass in A ({len(lost):,})", lost),
-        (f"Failing when executed, which the other map was not as far ({len(deeper):,})", deeper),
+        (f"Failing when executed, by a check that the other map did not make ({len(deeper):,})", deeper),
     ):
         if items:
             yield DiffSection(title, tuple(regressions.flipped(items)))

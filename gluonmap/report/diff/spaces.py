@@ -1,4 +1,4 @@
-"""How much of the two spaces is feasible, and what the comparison rests on, in words and numbers."""
+"""Feasible parts of the two spaces, and the evidence for the comparison, in words and numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gluonmap.report.plain_text import Statement, plural
 
 
 def counts(found: Difference) -> Iterator[tuple[str, ...]]:
-    """Yield rows: the numbers that both maps tell."""
+    """Yield rows: the counts that both maps have."""
     for count in found.counts:
         yield count.name, number(count.before, count.before_at_most), number(count.after, count.after_at_most)
 

@@ -1,4 +1,4 @@
-"""Values that both maps tried and of which they say different things, as cells of two halves."""
+"""Values that both maps tried and on which they differ, as cells of two halves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BAD = (Turn.ABORTING, Turn.FAILING)
 
 @dataclass(frozen=True, slots=True)
 class ValueSide:
-    """What one map says of the value."""
+    """The result of a value in one map."""
 
     letter: str
     mark: Mark
@@ -32,20 +32,20 @@ class ValueSide:
 
 @dataclass(frozen=True, slots=True)
 class ChangedValueCell:
-    """One value."""
+    """A value with its two results."""
 
     id: str
     label: str
     was: ValueSide
     now: ValueSide
     said: str
-    """For who cannot see the cell: "256, A over a resource limit, B live"."""
+    """Text for screen readers: "256, A over a resource limit, B live"."""
     headline: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedValuesRow:
-    """Values of one knob with one turn."""
+    """Values of one knob with the same kind of change."""
 
     turn: str
     bad: bool
@@ -56,7 +56,7 @@ class ChangedValuesRow:
 
 
 def rows(found: Difference) -> list[ChangedValuesRow]:
-    """Return the values by what has become of them, the worst first."""
+    """Return the values by kind of change, the worst first."""
     groups = alike(found.values, lambda change: (change.turn, change.knob))
     return [_row(found, f"v{number}", changes) for number, changes in enumerate(groups, 1)]
 
@@ -67,7 +67,7 @@ def _row(found: Difference, anchor: str, changes: list[ValueChange]) -> ChangedV
         str(first.turn),
         first.turn in BAD,
         first.knob,
-        "" if first.one_configuration else "beside different baselines",
+        "" if first.one_configuration else "with different baselines",
         tuple(_cell(found, f"{anchor}-{number}", change) for number, change in enumerate(changes, 1)),
         tuple(dict.fromkeys(filter(None, map(why_turned, changes)))),
     )

@@ -1,4 +1,4 @@
-"""Constraints with their evidence, and tables of the pairs of knobs that bear on each other."""
+"""Constraints with their evidence, and the coverage of values, pairs and triples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STANDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class ConstraintExample:
-    """A configuration by what matters of it, and the command that repeats it."""
+    """A configuration, shortened to the knobs that differ, and the command that repeats it."""
 
     text: str
     command: str
@@ -35,16 +35,16 @@ class ConstraintExample:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintEntry:
-    """One constraint."""
+    """A constraint with its evidence."""
 
     id: str
     words: str
     standing: str
     standing_words: str
     demand: str
-    """What the source demands, with its lines, where it is read from there."""
+    """The demand of the source with its lines, if the constraint is read from the source."""
     line: str
-    """Where the example fails."""
+    """Place where the failing example fails."""
     glyph: str
     tone: str
     outcome: str
@@ -56,12 +56,12 @@ class ConstraintEntry:
     failing: ConstraintExample | None
     passing: ConstraintExample | None
     beside: str
-    """What both examples have that the baseline has not."""
+    """Settings that both examples share and that differ from the baseline."""
     alternatives: tuple[str, ...]
 
 
 def constraint_entries(space: SpaceMap, joint: Joint) -> list[ConstraintEntry]:
-    """Return the constraints that are shown one by one."""
+    """Return the constraints that the page shows one by one."""
     return [_constraint_entry(space, joint, number) for number in told(joint).shown]
 
 
@@ -95,7 +95,7 @@ def _constraint_entry(space: SpaceMap, joint: Joint, number: int) -> ConstraintE
 
 
 def _proof(joint: Joint, item: Constraint, sides: coverage.Sides | None) -> str:
-    """How sure one constraint is."""
+    """Return how well a constraint is tested."""
     if item.standing is Standing.GIVEN:
         return "Demanded, not proved: nothing that breaks it was asked."
     if joint.enumerated:
@@ -106,7 +106,7 @@ def _proof(joint: Joint, item: Constraint, sides: coverage.Sides | None) -> str:
 
 
 def _bound(certificate: Certificate) -> str:
-    """How wrong all constraints together can be."""
+    """Return the certificate's bound on mistaken predictions of all constraints together."""
     strata = {s.name: s for s in certificate.strata if s.telling}
     found = [
         f"{'none' if stratum.complete else f'at most {stratum.error_bound:.1%}'} of the predicted {plural}"
@@ -127,8 +127,8 @@ def _examples(
         return None, None, ""
     names = [name for name in one if name in space.baseline]
     apart = [name for name in names if not same(one[name], other.get(name))]
-    told = {n for n in names if n in item.scope or not same(one[n], space.baseline[n])}
-    common = {n: one[n] for n in names if n in told and n not in apart}
+    relevant = {n for n in names if n in item.scope or not same(one[n], space.baseline[n])}
+    common = {n: one[n] for n in names if n in relevant and n not in apart}
     return _example(space, one, apart), _example(space, other, apart), config_text(common)
 
 
@@ -149,7 +149,7 @@ def repeat(space: SpaceMap, moves: Config) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """Combinations of values of so many knobs."""
+    """Counts of combinations of values of one, two or three knobs."""
 
     name: str
     possible: int
@@ -159,7 +159,7 @@ class CoverageRow:
 
 
 def coverage_rows(joint: Joint) -> Iterator[CoverageRow]:
-    """Yield single values, pairs and triples: in the signature, really tried, seen passing, possible by the model."""
+    """Yield counts of single values, pairs and triples: possible, tried, seen passing, feasible by the constraints."""
     names = {1: "single values", 2: "pairs", 3: "triples"}
     by_order = {count.order: count for count in joint.coverage}
     for item in coverage.combinations(joint):

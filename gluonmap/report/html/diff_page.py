@@ -1,4 +1,4 @@
-"""The page of two maps compared."""
+"""The page of a comparison of two maps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = dict(zip(SIZES, ("signature", "feasible", "programs"), strict=True))
 
 @dataclass(frozen=True, slots=True)
 class SpacePart:
-    """A part of what is feasible in one of the maps at least; `width` in per cent of that."""
+    """A part of the configurations that are feasible in at least one map; `width` in per cent of them."""
 
     tone: str
     sign: str
@@ -32,7 +32,7 @@ class SpacePart:
 
 @dataclass(frozen=True, slots=True)
 class KnobChangeRow:
-    """A knob of which the maps say different things; the class of one that a map does not turn is empty."""
+    """A knob on which the maps differ; its class is empty for a map that does not turn it."""
 
     name: str
     before: str
@@ -42,18 +42,18 @@ class KnobChangeRow:
 
 @dataclass(frozen=True, slots=True)
 class RegressionRow:
-    """One regression."""
+    """A regression as a row of the table."""
 
     kind: str
     what: str
     by: int
-    """How much grew; 0 where it fails."""
+    """Amount by which a resource grew; 0 for a failure."""
     settings: tuple[Setting, ...]
     handed_over: bool
 
 
 def render(found: Difference, names: tuple[str, str]) -> bytes:
-    """Return the page of what differs between two maps, whose names are given."""
+    """Return the page of a comparison; `names` are those of the two maps."""
     context: dict[str, Any] = {
         "found": found,
         "kernel": _both(found.before.kernel, found.after.kernel),
@@ -76,8 +76,8 @@ def render(found: Difference, names: tuple[str, str]) -> bytes:
         "legend": changed_values.legend(rows),
         "knobs": [_knob(change) for change in found.knobs],
         "formula": constraints.formula(found),
-        "constraints": [_constraint(item) for item in found.constraints if constraints.tells(item)],
-        "idle": [_constraint(item) for item in found.constraints if not constraints.tells(item)],
+        "constraints": [_constraint(item) for item in found.constraints if constraints.has_effect(item)],
+        "idle": [_constraint(item) for item in found.constraints if not constraints.has_effect(item)],
         "flips": list(sections.flips(found)),
         "summaries": resource_changes.summaries(found),
         "pairs": resource_changes.table(found),
@@ -107,7 +107,7 @@ def verdict(found: Difference) -> str:
 
 
 def _anchors(context: dict[str, Any]) -> list[tuple[str, str]]:
-    """Anchors and names of the sections that have something to say."""
+    """Return anchors and names of the sections that are not empty."""
     known = [
         ("regressions", "Regressions", context["worse"]),
         ("values", "Values", context["turned"]),
@@ -162,7 +162,7 @@ def parts(shared: Shared) -> Iterator[SpacePart]:
 
 
 def _worse_knobs(found: Difference) -> list[str]:
-    """Knobs whose values differ between the regressions."""
+    """Return the knobs whose values differ between the regressions."""
     items = found.regressions[:MOST_ROWS]
     return [n for n in found.before.baseline if len({repr(item.config[n]) for item in items}) > 1]
 
@@ -177,7 +177,7 @@ def _worse(found: Difference, item: Regression) -> RegressionRow:
 
 
 def _knob(change: KnobChange) -> KnobChangeRow:
-    """A knob's classes, and its statements without its name."""
+    """Return a knob's classes, and its statements without its name."""
     lines = [
         Statement(line.text.removeprefix(visible(change.knob)).lstrip(" :,"), line.details)
         for line in knobs.knob(change)

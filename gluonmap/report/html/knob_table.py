@@ -1,4 +1,4 @@
-"""The coloured cells of the knob table, and what each tells when it is opened."""
+"""The coloured cells of the knob table, and the details that each shows when it is opened."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ TONES: dict[str, str] = {
     "not executed": "unknown",
     "unknown": "unknown",
 }
-"""The word of a mark -> the class of style that colours it."""
+"""Word of a mark -> suffix of the CSS class that colours it."""
 
 CHANGES = EFFECT_MARKS[Effect.CHANGES_RESULT].word
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line of a value's details. `style`: "text", "code", "long" (a compiler's own words) or "command"."""
+    """A line of details. `style`: "text", "code", "long" (a compiler's own words) or "command"."""
 
     name: str
     text: str
@@ -52,16 +52,16 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ValueCell:
-    """One value of one knob."""
+    """A value of a knob."""
 
     id: str
     label: str
     mark: Mark
     tone: str
     note: str
-    """Signal or exception, where it is not what the last such mark of the knob had."""
+    """Signal or exception; empty if the knob's last value with this mark had the same."""
     said: str
-    """For who cannot see the cell: "64, crashed, SIGABRT"."""
+    """Text for screen readers: "64, crashed, SIGABRT"."""
     headline: str
     facts: tuple[Fact, ...]
     figures: tuple[Figure, ...]
@@ -69,7 +69,7 @@ class ValueCell:
 
 @dataclass(frozen=True, slots=True)
 class KnobTableRow:
-    """One knob."""
+    """A knob with its values."""
 
     id: str
     name: str
@@ -79,7 +79,7 @@ class KnobTableRow:
     baseline: str
     why: str
     chains: tuple[tuple[ValueCell, ...], ...]
-    """Values of one program stand in one chain."""
+    """Values with equal programs form one chain."""
 
 
 def rows(space: SpaceMap) -> list[KnobTableRow]:
@@ -121,15 +121,15 @@ def _cell(space: SpaceMap, anchor: str, name: str, knob: KnobMap, value: ValueMa
 
 
 def counted(own: Measured | UnsetType, baseline: Measured | UnsetType = UNSET) -> tuple[Figure, ...]:
-    """Return what a run on the CPU counted; none where there was no run."""
+    """Return the counts of a run on the CPU; none if there was no run."""
     base = baseline.figures if baseline else None
     return run_figures.without_empty_figures([run_figures.run_figures(own.figures, base)])[0] if own else ()
 
 
 def figures(target: str, resources: Resources | None) -> tuple[Figure, ...]:
-    """Return the resources, in the words of the target's maker; none where they are not known.
+    """Return the resources, in the words of the target's maker; none if they are not known.
 
-    Beside what the map holds, the warps that fit a multiprocessor, where a formula tells.
+    The warps that fit a multiprocessor are not in the map: they are added where a formula gives them.
     """
     if resources is None:
         return ()
@@ -142,7 +142,7 @@ def figures(target: str, resources: Resources | None) -> tuple[Figure, ...]:
 
 
 def facts(value: ValueMap, file: str, equivalent: Sequence[Sequence[Value]] = ()) -> Iterator[Fact]:
-    """Yield what is known of a value; `equivalent` are groups of values that are one program."""
+    """Yield the details of a value; `equivalent` are groups of values that are one program."""
     stage = f" in {value.stage}" if value.stage else ""
     status = f", exit status {value.exit_status}" if value.exit_status not in (None, 0) else ""
     yield Fact("outcome", f"{value.outcome}{f' {value.kind}' if value.kind else ''}{stage}{status}")

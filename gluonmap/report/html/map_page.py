@@ -39,13 +39,13 @@ from gluonmap.report.tables import (
 def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "", warnings: Sequence[str] = ()) -> bytes:
     """Return the page of a map, with the races that were run of it.
 
-    `home` is where its link to the index over many maps leads, if there is one; `warnings` are said at its top.
+    `home` is the address of the index over many maps, if there is one; the page shows `warnings` at its top.
     """
     context = _common(space) | {"home": home, "warnings": warnings}
     if not baseline_compiled(space):
         return templating.render_template("failing.html.jinja", **context, facts=_baseline_facts(space), sections=[])
     joint = space.joint
-    told = _together(space, joint) if joint is not None else {}
+    joint_part = _together(space, joint) if joint is not None else {}
     found: dict[str, Any] = {
         "rows": knob_table.rows(space),
         "legend": _legend(space),
@@ -62,7 +62,7 @@ def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "",
         "limits": programs.limit(space),
         "races": [race.race_section(space, record) for record in races],
         "joint": joint,
-        "told": told,
+        "joint_part": joint_part,
         "bars": space_sizes.bars(space),
         "ticks": space_sizes.ticks([number for _, number, _ in space_sizes.counts(space) if number is not None]),
         "literals": space.literals,
@@ -78,7 +78,7 @@ def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "",
 
 
 def _common(space: SpaceMap) -> dict[str, Any]:
-    """What the pages of passing and of failing baselines have in common."""
+    """Return the context that pages of passing and of failing baselines share."""
     device = execution.title(space)
     return {
         "space": space,
@@ -99,7 +99,7 @@ def _common(space: SpaceMap) -> dict[str, Any]:
 
 
 def _header(space: SpaceMap) -> list[tuple[str, str, str]]:
-    """What the map holds for: name, text, style of the text."""
+    """Return the circumstances that the map holds for: name, text, style of the text."""
     program = program_identity(space) if baseline_compiled(space) else ""
     found = [
         ("arguments", specialisation_text(space), "code"),
@@ -112,13 +112,13 @@ def _header(space: SpaceMap) -> list[tuple[str, str, str]]:
 
 
 def _sections(context: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Anchors and names of the sections that have something to say."""
-    joint, told = found["joint"], found["told"]
+    """Return anchors and names of the sections that are not empty."""
+    joint, joint_part = found["joint"], found["joint_part"]
     known = [
         ("knobs", "Knobs", bool(found["rows"])),
         ("failures", "Failures", any(found[name] for name in ("failures", "changing", "unexecuted", "unjudged"))),
         ("constraints", "Constraints", joint is not None),
-        ("pairs", "Pairs", bool(told and (told["heat"] or told["same"]))),
+        ("pairs", "Pairs", bool(joint_part and (joint_part["heat"] or joint_part["same"]))),
         ("programs", "Programs", found["table"] is not None),
         ("device", "Execution" if executed_on_cpu(context["space"]) else "Device", bool(context["measured"])),
         ("race", "Race", bool(found["races"])),
@@ -135,7 +135,7 @@ def _together(space: SpaceMap, joint: Joint) -> dict[str, Any]:
         "asked": joint_statements.title(joint),
         "notes": joint_statements.notes(joint),
         "relations": constraints.constraint_entries(space, joint),
-        "beside": joint_statements.beside(joint),
+        "beside": joint_statements.summed_up(joint),
         "graph": drawing.graph(space),
         "freed": joint_statements.freed(space),
         "conditions": joint_statements.conditions(space),
@@ -153,17 +153,17 @@ def _together(space: SpaceMap, joint: Joint) -> dict[str, Any]:
 
 
 def _tabled(joint: Joint, statement: str) -> bool:
-    """The table of strata says it."""
+    """Return whether the table of strata shows the statement."""
     return any(statement.startswith((f"{s.name}:", f"{s.name} (")) for s in joint.certificate.strata)
 
 
 def _legend(space: SpaceMap) -> list[tuple[str, str, str]]:
-    """Glyph, word and tone of every mark that the cells use."""
+    """Return glyph, word and tone of every mark that the cells use."""
     return [(glyph, word, knob_table.TONES.get(word, "")) for glyph, word in mark_legend(space)]
 
 
 def _baseline_facts(space: SpaceMap) -> list[knob_table.Fact]:
-    """What is known of a failing baseline; its reason as it stands."""
+    """Return the facts about a failing baseline; its reason is unchanged."""
     styles = {"why": "long", "where": "code"}
     found = [knob_table.Fact(name, text, styles.get(name, "text")) for name, text in baseline_facts(space)]
     return [knob_table.Fact("why", space.reason, "long") if fact.name == "why" else fact for fact in found]

@@ -16,20 +16,20 @@ LEVELS = 5
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """One pair of values."""
+    """A pair of values of two knobs."""
 
     text: str
-    """Feasible share in per cent, "✗" for none; empty where it could not be counted."""
+    """Feasible share in per cent, "✗" for none; empty if it could not be counted."""
     level: str
-    """"0" for none, "1" to "5" for the table's largest share, "n" where it could not be counted."""
+    """"0" for none, "1" to "5" for the table's largest share, "n" if it could not be counted."""
     asked: str
-    """Asked configurations with the pair: passed / answered."""
+    """Asked configurations with the pair: passed / answered. In a table of programs: how the program is known."""
     said: str
 
 
 @dataclass(frozen=True, slots=True)
 class PairHeatMap:
-    """Two knobs, as a table of their values."""
+    """Two knobs as a table of their values."""
 
     down: str
     across: str
@@ -39,7 +39,7 @@ class PairHeatMap:
 
 
 def heat_maps(space: SpaceMap) -> tuple[list[PairHeatMap], int]:
-    """Return the pairs of knobs that constrain each other, the closest tied first, and how many more there are."""
+    """Return the pairs of knobs that constrain each other, the most constrained first, and the number left out."""
     found = interactions.feasible_pairs(space)
     return [_heat(space, table) for table in found[:MOST_PAIRS]], max(0, len(found) - MOST_PAIRS)
 
@@ -72,7 +72,7 @@ HUES = 6
 
 
 def program_maps(space: SpaceMap) -> list[PairHeatMap]:
-    """Return the pairs of knobs of which one matters only beside values of the other: equal letters, one program."""
+    """Return the pairs of knobs of which one matters only under values of the other. Equal letters: one program."""
     domains = domains_of(space)
     found = []
     for table in interactions.program_pairs(space)[:MOST_PAIRS]:

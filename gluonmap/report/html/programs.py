@@ -1,4 +1,4 @@
-"""What each program takes, as one table; and what never came to its end in the compiler."""
+"""The table of programs with their resources, and the configurations that the compiler did not finish."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gluonmap.report.plain_text import config_text, listed, plural, value_label
 from gluonmap.report.resources import Figure
 
 FIRST = ("spills", "SGPR spills", "scratch")
-"""Figures that stand before the others: what costs speed for sure."""
+"""Heads of the figures that come first: they cost speed for sure."""
 MOST_ROWS = 400
-"""Programs that a page lists; those that spill come first."""
+"""Number of programs that a page lists; those that spill come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class ProgramEntry:
-    """One line."""
+    """A program as a row of the table."""
 
     number: int
     digest: str
@@ -51,7 +51,7 @@ class ProgramTable:
     """The programs that were compiled to machine code and passed."""
 
     knobs: tuple[str, ...]
-    """Those that differ between programs."""
+    """Knobs that differ between programs."""
     heads: tuple[str, ...]
     rows: tuple[ProgramEntry, ...]
     total: int
@@ -63,12 +63,12 @@ class ProgramTable:
     """Figures that all programs share."""
     summary: str
     counted: bool
-    """How many asked configurations are each program is known."""
+    """The number of asked configurations is known for each program."""
     timed: bool
     counts: str
-    """What the figures of a run on the CPU are; "": there was none."""
+    """Meaning of the figures of a run on the CPU; "": there was none."""
     remarks: tuple[str, ...]
-    """What stands out in them against the baseline."""
+    """Programs that are notably worse or better than the baseline in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def table(space: SpaceMap) -> ProgramTable | None:
     figures = [knob_table.figures(space.target, e.resources) + more for e, more in zip(entries, counted, strict=True)]
     heads = _heads(figures)
     differ = tuple(h for h in heads if len({_of(row, h).text for row in figures}) > 1 or len(entries) == 1)
-    length = _telling([entry.digest for entry in entries])
+    length = _short_digest_length([entry.digest for entry in entries])
     rows = [
         ProgramEntry(
             number,
@@ -168,7 +168,7 @@ def _of(row: Sequence[Figure], head: str) -> Figure:
     return next((figure for figure in row if figure.head == head), Figure(head, "–"))
 
 
-def _telling(digests: list[str]) -> int:
+def _short_digest_length(digests: list[str]) -> int:
     distinct = set(digests)
     return next((n for n in range(8, 65) if len({d[:n] for d in distinct}) == len(distinct)), 64)
 
@@ -178,18 +178,18 @@ def _time(timing: Timing | None) -> str:
 
 
 def _summary(space: SpaceMap, rows: Sequence[Sequence[Figure]]) -> str:
-    """How many programs spill, and the most that one spills, by kind."""
+    """Return the number of programs that spill and the largest spill, by kind."""
     found = []
     for head, verb, what in (
         ("spills", "spill", ""),
         ("SGPR spills", "spill", " SGPRs"),
         ("scratch", "use", " scratch"),
     ):
-        told = [figure for row in rows if (figure := _of(row, head)).alarm]
-        if told:
-            worst = max(told, key=lambda figure: int(figure.text.split()[0].replace(",", "")))
-            does = f"{verb}s" if len(told) == 1 else verb
-            found.append(f"{len(told):,} {does}{what}, up to {worst.text}")
+        spilling = [figure for row in rows if (figure := _of(row, head)).alarm]
+        if spilling:
+            worst = max(spilling, key=lambda figure: int(figure.text.split()[0].replace(",", "")))
+            does = f"{verb}s" if len(spilling) == 1 else verb
+            found.append(f"{len(spilling):,} {does}{what}, up to {worst.text}")
     if not found:
         return "None of them spills a register." if any(_of(row, "spills").text != "–" for row in rows) else ""
     return f"Of {plural(len(rows), 'program')} {'; '.join(found)}."
@@ -199,7 +199,7 @@ def _summary(space: SpaceMap, rows: Sequence[Sequence[Figure]]) -> str:
 
 
 def endless(space: SpaceMap) -> list[str]:
-    """Return what the compiler did not finish before the deadline: single values, then configurations."""
+    """Return the values and then the configurations that the compiler did not finish before the deadline."""
     found = [
         f"{name} = {value_label(value.value)}"
         for name, knob in knobs_by_class(space)

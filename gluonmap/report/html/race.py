@@ -1,4 +1,4 @@
-"""A race's times with their spread, the noise floor, and who ties."""
+"""The section on a race: times with their spread, the noise floor, and ties."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gluonmap.report.resources import Figure
 
 @dataclass(frozen=True, slots=True)
 class FinalistRow:
-    """One finalist as a line of the table."""
+    """A finalist as a row of the table."""
 
     what: str
     baseline: bool
@@ -31,7 +31,7 @@ class FinalistRow:
 
 @dataclass(frozen=True, slots=True)
 class RaceSection:
-    """One record."""
+    """One race as the page shows it."""
 
     title: str
     verdict: str
@@ -40,12 +40,12 @@ class RaceSection:
     laps: tuple[FinalistRow, ...]
     track: RaceChart | None
     raced: tuple[tuple[str, str], ...]
-    """Every configuration of the autotuner's race, the fastest first, with its µs."""
+    """Every configuration of the autotuner's race, the fastest first, with its time in µs."""
     failures: tuple[tuple[str, str], ...]
 
 
 def race_section(space: SpaceMap, record: RaceRecord) -> RaceSection:
-    """Return what a page shows of one race."""
+    """Return the section on one race."""
     base = record.finalists[0].config if record.finalists else dict(space.baseline)
     finalists = sorted(record.finalists, key=lambda item: (item.against_baseline.ratio.ratio, item.median_us))
     names = [_moves(item.config, base) for item in finalists]

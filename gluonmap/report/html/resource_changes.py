@@ -1,4 +1,4 @@
-"""What the programs of equal configurations take in the one map and in the other, as tables that sort by growth."""
+"""Resources of the programs of equal configurations in both maps, as tables that sort by growth."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gluonmap.report.plain_text import config_text, value_label
 from gluonmap.report.resources import resource_name
 
 WORST = ("spills", "sgpr_spills", "scratch_bytes", "vgpr")
-"""Resources by whose growth the pairs are ordered."""
+"""Resources by whose growth the pairs are sorted, the most important first."""
 COSTLY = WORST[:3]
-"""Their growth costs speed for sure."""
+"""Resources whose growth costs speed for sure."""
 
 
 @dataclass(frozen=True, slots=True)
 class FigureChange:
-    """One figure of one pair, or an extreme over all of them; `by` is what a table sorts it by."""
+    """A figure of one pair, or an extreme over all pairs; `by` is the sort key of its column."""
 
     text: str
     by: int
@@ -30,7 +30,7 @@ class FigureChange:
 
 @dataclass(frozen=True, slots=True)
 class ResourceSummary:
-    """One resource over all pairs."""
+    """A resource over all pairs."""
 
     name: str
     grew: int
@@ -41,7 +41,7 @@ class ResourceSummary:
 
 @dataclass(frozen=True, slots=True)
 class ProgramPairRow:
-    """One pair of programs."""
+    """A pair of programs."""
 
     settings: tuple[Setting, ...]
     figures: tuple[FigureChange | None, ...]
@@ -52,7 +52,7 @@ class ProgramPairTable:
     """The pairs in which anything changed."""
 
     knobs: tuple[str, ...]
-    """Those that differ between pairs."""
+    """Knobs that differ between pairs."""
     fixed: str
     heads: tuple[str, ...]
     """Resources with their units."""
@@ -77,10 +77,10 @@ def summaries(found: Difference) -> list[ResourceSummary]:
 
 
 def table(found: Difference) -> ProgramPairTable | None:
-    """Return the pairs of programs of equal configurations that take something else; None where there are none."""
+    """Return the pairs of programs whose resources differ; None if there are none."""
     fields = [change.resource for change in changed(found)]
     pairs = distinct(found.pairs)
-    moving = sorted((pair for pair in pairs if _moves(pair, fields)), key=_growth_of_worst)
+    moving = sorted((pair for pair in pairs if _changes(pair, fields)), key=_growth_of_worst)
     if not moving:
         return None
     knobs = [name for name in moving[0].config if len({repr(pair.config[name]) for pair in moving}) > 1]
@@ -106,16 +106,18 @@ def _row(pair: Pair, knobs: Sequence[str], fields: Sequence[str]) -> ProgramPair
     )
 
 
-def _change(told: Growth | None) -> FigureChange | None:
-    if told is None:
+def _change(change: Growth | None) -> FigureChange | None:
+    if change is None:
         return None
-    text = f"{told.before:,} → {told.after:,}" if told.amount else f"{told.after:,}"
-    return FigureChange(text, told.amount, alarm=told.amount > 0 and told.resource in COSTLY, moved=told.amount != 0)
+    text = f"{change.before:,} → {change.after:,}" if change.amount else f"{change.after:,}"
+    return FigureChange(
+        text, change.amount, alarm=change.amount > 0 and change.resource in COSTLY, moved=change.amount != 0
+    )
 
 
-def _moves(pair: Pair, fields: Sequence[str]) -> bool:
-    return any(told.amount for field in fields if (told := growth(pair, field)))
+def _changes(pair: Pair, fields: Sequence[str]) -> bool:
+    return any(change.amount for field in fields if (change := growth(pair, field)))
 
 
 def _growth_of_worst(pair: Pair) -> tuple[int, ...]:
-    return tuple(-told.amount if (told := growth(pair, field)) else 0 for field in WORST)
+    return tuple(-change.amount if (change := growth(pair, field)) else 0 for field in WORST)

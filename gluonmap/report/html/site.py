@@ -1,4 +1,4 @@
-"""Pages on disk: one beside each map, or a folder of them with an index of kernels × targets × Triton versions."""
+"""Pages on disk: one next to each map, or a folder of them with an index of kernels × targets × Triton versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INDEX = "index.html"
 
 
 def write_beside(map_file: Path, space: SpaceMap) -> Path:
-    """Write the map's page beside it, with the races beside it, and return its path.
+    """Write the map's page, with the races that lie next to the map, next to it; return the page's path.
 
     Raises:
         StorageFault: it cannot be written.
@@ -60,7 +60,7 @@ def _page(map_file: Path, space: SpaceMap, home: str = "") -> bytes:
 
 
 def races_beside(map_file: Path, space: SpaceMap) -> tuple[list[RaceRecord], list[str]]:
-    """Return the records of the map's races that lie beside it, by name, and what is wrong with the others."""
+    """Return the records of the map's races that lie next to it, by name, and warnings about unreadable ones."""
     records, wrong = [], []
     prefix = f"{map_file.stem}."
     for path in sorted(map_file.parent.glob("*.race.json")):
@@ -81,29 +81,29 @@ def races_beside(map_file: Path, space: SpaceMap) -> tuple[list[RaceRecord], lis
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One map in the index."""
+    """A map in the index."""
 
     href: str
     mark: Mark
     tone: str
     sentence: str
     classes: tuple[tuple[str, int], ...]
-    """Classes of knobs that it has, and how many."""
+    """Classes of the map's knobs, and the number of knobs in each."""
     text: str
-    """Of its link: how much of the space is left, or what the baseline does."""
+    """Text of the link: the sizes of the space, or the failure of the baseline."""
     failed: bool
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """One kernel under one Triton."""
+    """A row of the index: one kernel under one version of Triton."""
 
     kernel: str
     file: str
     triton: str
     cells: tuple[tuple[IndexEntry, ...], ...]
-    """One for each target."""
+    """The maps of each target."""
 
 
 def index(entries: Sequence[tuple[str, SpaceMap]]) -> bytes:
