@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "configs",
     multiple=True,
     metavar="FILE[#ENTRY]",
-    help="List to audit. Without lists the kernel's own @triton.autotune list is audited, if there is one.",
+    help="List to audit. Without lists and rules the kernel's own @triton.autotune list is audited.",
 )
 @click.option("--restriction", multiple=True, metavar="EXPR", help="Kernel Tuner restriction to compare with the map.")
 @click.option("--prune", multiple=True, metavar="FILE.py:FUNCTION", help="Pruning function to compare with the map.")

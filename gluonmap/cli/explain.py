@@ -123,7 +123,7 @@ def _script(
     from gluonmap.repro import reproduce
 
     if explanation.judgement.verdict is not Feasibility.INFEASIBLE:
-        click.echo(f"gluonmap: it is {explanation.judgement.verdict}: {file} is not written.", err=True)
+        click.echo(f"gluonmap: the configuration is {explanation.judgement.verdict}: {file} is not written.", err=True)
         return None
     pair, trial = reproduce.write(file, judged, explanation, asking())
     if not trial.holds:
