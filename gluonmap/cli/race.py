@@ -1,4 +1,4 @@
-"""`gluonmap race`: the map's programs on this machine's GPU, with the standard autotuner, and what won."""
+"""`gluonmap race`: race the programs of a map on this machine's GPU."""
 
 from __future__ import annotations
 
@@ -21,23 +21,32 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Race a map's programs on this machine's GPU.")
 @click.argument("kernel_or_map", type=click.Path(path_type=Path), metavar="KERNEL|MAP")
-@click.option("--shape", default="", metavar="M=…,N=…", help="Sizes; by default those that the map was made with.")
+@click.option("--shape", default="", metavar="M=…,N=…", help="Sizes; by default those of the map.")
 @click.option(
     "--regimes",
     default="",
     metavar="NAME,NAME",
-    help="Shapes of the probe file, each raced alone: does one list serve?",
+    help="Shapes of the probe file. Each is raced alone, to see whether one configuration serves all.",
 )
-@click.option("--kernel", default="", metavar="NAME", help="Function to race, where the file holds several.")
-@click.option("--probe-file", type=click.Path(path_type=Path), help="Where `inputs` is; by default as for probe.")
+@click.option("--kernel", default="", metavar="NAME", help="Kernel to race, if the file has several.")
 @click.option(
-    "--rounds", type=click.IntRange(6, 1000), default=40, show_default=True, help="Of the finals, interleaved."
+    "--probe-file",
+    type=click.Path(path_type=Path),
+    help="Probe file with `inputs`; by default the one with the kernel's name.",
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Race no more than so many programs.")
-@click.option("--plain", is_flag=True, help="Let Triton time each configuration in its own way.")
-@click.option("--jobs", "-j", type=click.IntRange(1, 512), help="Compiles at once, before the race; one per core.")
+@click.option(
+    "--rounds", type=click.IntRange(6, 1000), default=40, show_default=True, help="Interleaved rounds of the finals."
+)
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Largest number of programs in the race.")
+@click.option("--plain", is_flag=True, help="Time configurations with Triton's own benchmark.")
+@click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(1, 512),
+    help="Number of parallel compiles before the race; by default one per core.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON (several shapes: a list).")
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no progress on stderr.")
 def race(
     kernel_or_map: Path,
     shape: str,
@@ -53,15 +62,15 @@ def race(
 ) -> None:
     """Race the programs of a map on this machine's GPU with the standard triton.autotune, then the fastest in rounds.
 
-    A KERNEL is mapped first, as `gluonmap probe` does: what its journal knows is not compiled again. A MAP is raced as
-    it is. A difference counts as a win only above the noise, which is measured on two runs of one program. The record
-    is written beside the map. Exit codes: 0 raced, 2 usage, 3 fault.
+    A KERNEL is mapped first, as by `gluonmap probe`: answers in its journal are not compiled again. A MAP is raced as
+    it is. A difference is a win only above the noise, which is measured on two runs of one program. The record is
+    written next to the map. Exit codes: 0 raced, 2 usage, 3 fault.
 
     \b
     gluonmap race kernels/hopper/gemm_fp16.py --shape M=8192,N=8192,K=8192
     gluonmap race kernels/hopper/gemm_fp16.py --regimes decode,prefill
     """
-    from gluonmap.probe import campaign
+    from gluonmap.probe.settings import default_jobs
     from gluonmap.race import lineup, results, run
     from gluonmap.report import race as raced
 
@@ -73,7 +82,7 @@ def race(
         space,
         found,
         heats,
-        jobs=jobs or campaign.default_jobs(),
+        jobs=jobs or default_jobs(),
         rounds=rounds,
         plain=plain,
         limit=limit,
@@ -100,15 +109,16 @@ def race(
 def mapped(
     kernel_or_map: Path, kernel: str, probe_file: Path | None, jobs: int | None, *, quiet: bool
 ) -> tuple[Path, SpaceMap]:
-    """The map to race, and its file: the one that is named; or the kernel's for this machine's device, made anew.
+    """Return the file and the map to race: the named map, or a new map of the kernel for this machine's device.
 
     Raises:
-        UsageError: no device, or a map of another Triton than this one.
+        UsageError: there is no device; another Triton made the map; the baseline does not pass.
     """
-    from gluonmap.cli.progress import Progress
+    from gluonmap.cli.progress import ProgressDisplay
     from gluonmap.model import codec
     from gluonmap.model.verdict import COMPILED
-    from gluonmap.probe import campaign
+    from gluonmap.probe.each_target import probe_this_device
+    from gluonmap.probe.settings import Settings, default_jobs, default_memory_bytes
     from gluonmap.runner import environment
     from gluonmap.spec.description_builder import Overrides
 
@@ -121,17 +131,17 @@ def mapped(
                 f"gluonmap race {space.file} maps it here first."
             )
         return kernel_or_map, space
-    most = jobs or campaign.default_jobs()
-    settings = campaign.Settings(
+    most = jobs or default_jobs()
+    settings = Settings(
         kernel_file=kernel_or_map,
         root=Path.cwd(),
         overrides=Overrides(kernel=kernel),
         probe_file=probe_file,
         jobs=most,
-        memory_bytes=campaign.default_memory_bytes(most),
+        memory_bytes=default_memory_bytes(most),
     )
-    with Progress(quiet=quiet) as listen:
-        stored = campaign.of_this_device(settings, listen)
+    with ProgressDisplay(quiet=quiet) as listen:
+        stored = probe_this_device(settings, listen)
     if stored.space.outcome not in COMPILED:
         raise UsageError(
             f"the baseline of {stored.space.kernel!r} is {stored.space.outcome} on {stored.space.target}: there is "
@@ -141,10 +151,10 @@ def mapped(
 
 
 def inputs_of(space: SpaceMap, given: Path | None) -> tuple[Path, ProbeFile]:
-    """The probe file that makes the tensors of a race.
+    """Return the probe file that makes the tensors of a race, and its content.
 
     Raises:
-        UsageError: there is none, or it has no `inputs`.
+        UsageError: there is no probe file, or it has no `inputs`.
     """
     from gluonmap.spec import probe_file as probefile
 
@@ -160,7 +170,7 @@ def inputs_of(space: SpaceMap, given: Path | None) -> tuple[Path, ProbeFile]:
 def _heats(
     names: list[str], moves: Mapping[str, Value], probe: ProbeFile, path: Path
 ) -> Mapping[str, Mapping[str, Value]]:
-    """The sizes to race at, by name."""
+    """Return the sizes to race at, by name."""
 
     for name in names:
         if name not in probe.shapes:

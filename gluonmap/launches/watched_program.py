@@ -35,7 +35,7 @@ class Ended:
 
     @property
     def how(self) -> str:
-        """The signal's name, or the exit status in words."""
+        """Name of the signal, or the exit status in words."""
         return signal_name(self.status) or f"exit status {self.status}"
 
 

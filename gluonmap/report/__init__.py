@@ -1,7 +1,7 @@
 """Turns results into something to read: text for the terminal, Markdown, HTML, annotations of a GitHub run.
 
 Only this package and `cli` print. It renders finished results and asks no oracle. It may import every package except
-`cli` and `repro`; `rich`, `click` and `tabulate` are its own, and `jinja2` is for `html` alone. The same result gives
+`cli` and `repro`; of the worker only its protocol. `jinja2` is for `html` alone. The same result gives
 the same bytes: no clock, no random order.
 
 Begin with `terminal` (a space map at a terminal) and `markdown` (the report that is committed next to a map). Both

@@ -122,7 +122,7 @@ def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> 
         case Basis.UNSTABLE:
             return f"Unstable: {judgement.reason}."
         case Basis.NO_ANSWER:
-            return f"No answer: {shorten(first_line(judgement.reason)) or 'it was asked, and nothing came'}."
+            return f"No answer: {shorten(first_line(judgement.reason)) or 'it was asked, and no answer came'}."
         case Basis.NO_JOINT:
             return (
                 "The map knows one knob at a time only, and here several are moved. gluonmap probe maps them together."
@@ -190,7 +190,8 @@ def _executed(space: SpaceMap, item: Constraint, config: Config) -> Iterator[str
     reason = shorten(first_line(value.reason))
     if len(moves_of(space, config)) < 2:
         return  # the first line of the explanation has reported it
-    yield f"seen beside the baseline: {' '.join(filter(None, (value.outcome, value.kind)))}: {reason}{at}"
+    seen = " ".join(filter(None, (value.outcome, value.kind)))
+    yield f"seen with the other knobs at the baseline: {seen}: {reason}{at}"
 
 
 def _of_the_execution(space: SpaceMap, config: Config) -> list[str]:

@@ -56,7 +56,7 @@ def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Statemen
     for heading, lines in (
         ("", notes(joint)),
         ("A configuration is feasible where", constraints(space, joint)),
-        ("Free together", freed(space)),
+        ("Values that fail alone and pass with others", freed(space)),
         ("When a knob matters", conditions(space)),
         ("Bytes of shared memory", formula(space)),
         (f"Certificate, at {joint.certificate.confidence:.0%} confidence", certificate(joint)),
@@ -114,7 +114,7 @@ def _behind(space: SpaceMap, joint: Joint, item: Constraint) -> Iterator[str]:
         moved = [name for name in one if one[name] != other[name] or type(one[name]) is not type(other[name])]
         if len(moved) <= MOST_MOVED:
             common = [name for name in one if name in item.scope and name not in moved]
-            where = f", beside {_at_values(one, common)}" if common else ""
+            where = f", both with {_at_values(one, common)}" if common else ""
             yield f"for example {_at_values(one, moved)} fails where {_at_values(other, moved)} passes{where}"
     if item.alternatives:
         yield f"cannot be told apart here from: {'; '.join(item.alternatives[:3])}"

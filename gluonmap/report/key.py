@@ -32,11 +32,10 @@ def render(advice: Advice) -> str:
     lines += [f"{item.name}, in the key, {item.why}" for item in advice.idle]
     lines += [f"{item.name} {item.could}" for item in advice.arguments if item.could]
     if left := [name for name in advice.perhaps if name not in (advice.key or ())]:
-        lines.append(
-            f"decides a branch alone, and belongs there if one process gives it several values: {', '.join(left)}"
-        )
+        belongs = "belongs in the key if one process gives it several values"
+        lines.append(f"decides a branch and nothing else; {belongs}: {', '.join(left)}")
     if advice.computed:
-        lines.append(f"computed from others, whose values do: {', '.join(advice.computed)}")
+        lines.append(f"computed from other arguments, which decide instead: {', '.join(advice.computed)}")
     if advice.tuned:
         lines.append(f"tuned: {', '.join(advice.tuned)}")
     for split in advice.measured:

@@ -14,13 +14,13 @@ _MOST = 50
 
 def render(found: Linted) -> str:
     """Return two lines for each finding, then how many there are."""
-    lines = [line for item in found.findings for line in (_first(item), f"    {visible(mend(item))}")]
+    lines = [line for item in found.findings for line in (_first(item), f"    {visible(advice(item))}")]
     return "\n".join([*lines, _count(found)]) + "\n"
 
 
-def mend(item: Finding) -> str:
+def advice(item: Finding) -> str:
     """Return the advice of a finding, as a sentence."""
-    return f"Mend: {item.mend}."
+    return f"Fix: {item.mend}."
 
 
 def markdown(found: Linted) -> str:
@@ -32,7 +32,7 @@ def markdown(found: Linted) -> str:
         lines += [f"| {code} | {RULES[code].title} | {counts[code]} |" for code in sorted(counts)]
         lines += ["", "| where | code | what |", "| --- | --- | --- |"]
         lines += [
-            f"| {text(f'{item.path}:{item.line}')} | {item.code} | {text(f'{item.message}. {mend(item)}')} |"
+            f"| {text(f'{item.path}:{item.line}')} | {item.code} | {text(f'{item.message}. {advice(item)}')} |"
             for item in found.findings[:_MOST]
         ]
         if len(found.findings) > _MOST:

@@ -156,7 +156,7 @@ def _repeats(space: SpaceMap) -> list[str]:
     blocks = []
     if commands := joint_statements.commands(space):
         lines = [line for what, command in commands for line in (f"# {what}", visible(command))]
-        blocks += ["## Go on with it", fence(lines, "sh")]
+        blocks += ["## Next commands", fence(lines, "sh")]
     blocks += ["## Repeat by hand", fence([visible(space.repeat)], "sh")] if space.repeat else []
     if commands := repeat_commands(space):
         lines = [line for what, command in commands for line in (f"# {what}", command)]

@@ -67,7 +67,7 @@ def render_split(split: Split) -> None:
     rows = [(visible(name), *(costs[at] for at in names)) for name, costs in served.items()]
     heads = ("time with the winner of", *(f"at {visible(name)}" for name in names))
     click.echo(f"\n{tabulate(rows, heads, disable_numparse=True)}\n")
-    click.echo("of the size's own winner; = no difference above the noise")
+    click.echo("ratios to the time of the size's own winner; = no difference above the noise")
     base = split.one_for_all
     click.echo(f"one for all: {config_text(base)}")
     for name, config in split.serves.items():

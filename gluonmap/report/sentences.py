@@ -85,7 +85,7 @@ def matters_if(space: SpaceMap, name: str) -> str:
     found = _together(space, name)
     if found is None or found.condition == "" or found.uncompared:
         return ""
-    return f"only if {found.condition}" if found.relation is not None else "beside other values"
+    return f"only if {found.condition}" if found.relation is not None else "with other values of the other knobs"
 
 
 def _together(space: SpaceMap, name: str) -> Inertness | None:

@@ -156,7 +156,7 @@ def _print_rest(space: SpaceMap, console: Console) -> None:
 
 
 def _print_repeats(space: SpaceMap, console: Console) -> None:
-    _print_commands("Go on with it", joint_statements.commands(space), console)
+    _print_commands("Next commands", joint_statements.commands(space), console)
     commands = [("baseline", visible(space.repeat))] if space.repeat else []
     commands += repeat_commands(space)[:1]
     _print_commands("Repeat by hand", commands, console)

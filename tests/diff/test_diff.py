@@ -190,7 +190,7 @@ def test_a_condition_under_which_a_knob_matters_is_compared() -> None:
     (knob,) = difference(joint_map(inertness=(only,)), joint_map(inertness=(always,))).knobs
     assert knob.before and knob.after
     assert (knob.before.condition, knob.after.condition) == ("STAGES = 1", "always")
-    assert "MODE beside other values: it matters only if STAGES = 1 → it matters" in text(
+    assert "MODE under other values: it matters only if STAGES = 1 → it matters" in text(
         difference(joint_map(inertness=(only,)), joint_map(inertness=(always,)))
     )
 
@@ -198,7 +198,7 @@ def test_a_condition_under_which_a_knob_matters_is_compared() -> None:
 def test_a_knob_that_was_not_compared_everywhere_is_never_said_to_matter() -> None:
     never = Inertness("MODE", "", "MODE changed nothing in 9 comparisons", 0, 9)
     partly = Inertness("MODE", UNCOMPARED, "MODE changed nothing where it was compared", 0, 2)
-    assert "MODE beside other values: it changed nothing where it was compared → it never matters" in text(
+    assert "MODE under other values: it changed nothing where it was compared → it never matters" in text(
         difference(joint_map(inertness=(partly,)), joint_map(inertness=(never,)))
     )
 
@@ -273,7 +273,7 @@ def test_with_other_baselines_values_are_told_and_only_equal_configurations_regr
     assert found.regressions == ()
     assert Circumstance("baseline", "STAGES: 2", "STAGES: 4") in found.circumstances
     assert any(note.startswith("the baselines differ") for note in found.notes)
-    assert "newly failing: M = 128: Δ live → ↑ NO_RESOURCES, beside different baselines" in text(found)
+    assert "newly failing: M = 128: Δ live → ↑ NO_RESOURCES, with different baselines" in text(found)
 
 
 def test_with_other_baselines_what_a_value_changes_is_not_compared() -> None:

@@ -52,10 +52,10 @@ def undocumented(exporters: dict[str, Exporter]) -> list[str]:
 
 
 def test_a_new_exporter_is_offered_and_described_by_help() -> None:
-    told = run(export_command(WITH_CSV), "--help").output
-    assert "prune|csv]" in told
-    assert "csv: a table with one row per kernel" in told
-    assert "(python, triton-json, prune, csv)" in told
+    shown = run(export_command(WITH_CSV), "--help").output
+    assert "prune|csv]" in shown
+    assert "csv: a table with one row per kernel" in shown
+    assert "(python, triton-json, prune, csv)" in shown
 
 
 def test_a_new_exporter_writes_its_own_file(stored: Path, tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def _here(folder: Path) -> Any:
     os.chdir(before)
 
 
-def test_every_launch_is_counted_with_its_configuration_whatever_way_a_process_ends(served: Ended) -> None:
+def test_every_launch_is_counted_however_a_process_ends(served: Ended) -> None:
     assert served.status == -9 and served.code == 137 and served.how == "SIGKILL"
     assert by_block(served.recorded) == {128: (3 + 2 + 5, 0, 3), 256: (1, 0, 1), 64: (2, 1, 1), 512: (0, 1, 1)}
     first = next(item for item in served.recorded.launched if item.config and item.config["BLOCK"] == 256)
@@ -309,10 +309,10 @@ def test_records_that_a_dying_process_wrote_in_part_are_read_as_far_as_they_go(t
 
 
 def ran(block: int, launches: int = 1, trials: int = 0, **more: Any) -> Launched:
-    told = {"kernel": "scale", "file": "/opt/ops/device.py", "target": "gfx942", "num_warps": 4, **more}
-    options = {"num_warps": told.pop("num_warps"), "kpack": told.pop("kpack", 1)}
-    config = {"BLOCK": block, **told.pop("config", {})}
-    return Launched(**{"config": config, "options": options, "launches": launches, "trials": trials, **told})
+    fields = {"kernel": "scale", "file": "/opt/ops/device.py", "target": "gfx942", "num_warps": 4, **more}
+    options = {"num_warps": fields.pop("num_warps"), "kpack": fields.pop("kpack", 1)}
+    config = {"BLOCK": block, **fields.pop("config", {})}
+    return Launched(**{"config": config, "options": options, "launches": launches, "trials": trials, **fields})
 
 
 def standings(space: SpaceMap, *items: Launched) -> list[LaunchStanding]:
@@ -405,9 +405,9 @@ def test_the_command_reports_on_stderr_and_ends_with_1_where_a_kernel_ran_untune
     done = engaged(folder, "--map", str(path), "--json", str(out), *program)
     assert (done.returncode, done.stdout) == (6, "out\n"), done.stderr
     assert "scale: all 2 launches were of configurations on the map's list" in done.stderr
-    told = json.loads(out.read_text())
-    assert (told["exit_status"], told["tuned"]) == (6, True)
-    assert told["maps"][0]["programs"][0]["launched"]["launches"] == 2
+    document = json.loads(out.read_text())
+    assert (document["exit_status"], document["tuned"]) == (6, True)
+    assert document["maps"][0]["programs"][0]["launched"]["launches"] == 2
     done = engaged(folder, "--map", str(path), "--map", str(absent), *program)
     assert done.returncode == 1 and "gone: never ran" in done.stderr
     assert engaged(folder, *program).returncode == 6

@@ -153,7 +153,7 @@ def test_what_wins_against_the_baseline_comes_before_what_ties_with_both() -> No
     assert record.verdict.startswith("win: 1.0 % faster")
 
 
-def test_the_autotuners_own_choice_is_kept_beside_the_verdict() -> None:
+def test_the_record_keeps_the_autotuners_own_choice() -> None:
     record = only(line([100, 90, 80, 70, 100], twins=[4]), leg({0: 1.0, 1: 1.3, 4: 1.0}, winner=1))
     assert record.autotuner["n"] == 1
     assert record.winner["n"] == 0
@@ -169,39 +169,39 @@ EVEN = {0: 1.0, 4: 1.0}
 
 
 def test_sizes_whose_winners_cost_each_other_are_split() -> None:
-    told = split(
+    result = split(
         line([1] * 5, [4], heats=2),
         finish(leg({**EVEN, 1: 0.5, 2: 0.8, 3: 0.7}, 1), leg({**EVEN, 1: 2.0, 2: 0.8, 3: 0.9}, 2, seed=1)),
     )
-    costs = {(item.served, item.at): item.comparison for item in told.penalties}
+    costs = {(item.served, item.at): item.comparison for item in result.penalties}
     assert {k: round(c.ratio.ratio, 1) for k, c in costs.items()} == {
         ("M=16", "M=16"): 1.0, ("M=16", "M=4096"): 2.5, ("M=4096", "M=16"): 1.6, ("M=4096", "M=4096"): 1.0,
         (ONE_FOR_ALL, "M=16"): 1.4, (ONE_FOR_ALL, "M=4096"): 1.1,
     }  # fmt: skip
     assert [costs[key].standing for key in [("M=16", "M=4096"), ("M=16", "M=16")]] == [Standing.LOSS, Standing.TIE]
-    assert (told.winners["M=16"]["n"], told.winners["M=4096"]["n"], told.one_for_all["n"]) == (1, 2, 3)
-    assert {name: config["n"] for name, config in told.serves.items()} == {"M=16": 1, "M=4096": 2}
-    assert told.split
-    assert told.verdict.startswith("split: the best single configuration costs M=16 39.")
+    assert (result.winners["M=16"]["n"], result.winners["M=4096"]["n"], result.one_for_all["n"]) == (1, 2, 3)
+    assert {name: config["n"] for name, config in result.serves.items()} == {"M=16": 1, "M=4096": 2}
+    assert result.split
+    assert result.verdict.startswith("split: the best single configuration costs M=16 39.")
 
 
 def test_sizes_that_one_configuration_serves_are_not_split() -> None:
-    told = split(
+    result = split(
         line([3, 2, 1, 1, 3], [4], heats=2),
         finish(leg({**EVEN, 1: 0.5, 2: 0.9}, 1), leg({**EVEN, 1: 0.7, 2: 0.7}, 2, seed=1)),
     )
-    assert told.winners["M=4096"]["n"] == 2  # a tie, and fewer registers
-    assert {name: config["n"] for name, config in told.serves.items()} == {"M=16": 1, "M=4096": 1}
-    assert not told.split
-    assert told.verdict.startswith("one configuration serves all")
+    assert result.winners["M=4096"]["n"] == 2  # a tie, and fewer registers
+    assert {name: config["n"] for name, config in result.serves.items()} == {"M=16": 1, "M=4096": 1}
+    assert not result.split
+    assert result.verdict.startswith("one configuration serves all")
 
 
 def test_the_dispatcher_chooses_the_nearest_size_and_needs_nothing() -> None:
-    told = split(
+    result = split(
         line([1] * 5, [4], heats=2),
         finish(leg({**EVEN, 1: 0.5, 2: 0.8}, 1), leg({**EVEN, 1: 2.0, 2: 0.8}, 2, seed=1)),
     )
-    text = dispatch.render(joint_map(), told)
+    text = dispatch.render(joint_map(), result)
     names: dict[str, Any] = {}
     exec(text, names)
     assert [names["regime"](M) for M in (1, 16, 200, 300, 8192)] == ["M=16", "M=16", "M=16", "M=4096", "M=4096"]
@@ -211,9 +211,9 @@ def test_the_dispatcher_chooses_the_nearest_size_and_needs_nothing() -> None:
 
 
 def test_sizes_that_differ_in_no_number_have_no_dispatcher() -> None:
-    told = split(line([1] * 5, [4], heats=1), finish(leg({**EVEN, 1: 0.5}, 1)))
+    result = split(line([1] * 5, [4], heats=1), finish(leg({**EVEN, 1: 0.5}, 1)))
     with pytest.raises(UsageError, match="differ in no number"):
-        dispatch.render(joint_map(), told)
+        dispatch.render(joint_map(), result)
 
 
 class Double:
@@ -329,8 +329,8 @@ def test_winners_of_races_are_exported_by_size(tmp_path: Path) -> None:
     races = [text for size in (16, 4096) for text in ("--race", str(tmp_path / f"{size}.race.json"))]
     done = CliRunner().invoke(cli, ["export", str(tmp_path / "map.json"), "--format", "aiter", *races])
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert told == {"M_LEQ_16": launches(space)[1], "any": launches(space)[2]}
+    written = json.loads(done.stdout)
+    assert written == {"M_LEQ_16": launches(space)[1], "any": launches(space)[2]}
     stale = msgspec.structs.replace(stored, shape={"M": 16}, winner={**passed[1], "M": 999})
     (tmp_path / "16.race.json").write_bytes(codec.dumps(stale))
     done = CliRunner().invoke(cli, ["export", str(tmp_path / "map.json"), "--format", "aiter", *races])

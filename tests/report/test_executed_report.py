@@ -245,4 +245,4 @@ def test_a_diff_with_a_map_of_compiles_calls_nothing_a_regression_and_nothing_ne
     assert [str(change.turn) for change in there.values] == ["newly failing"]
     assert [str(change.turn) for change in back.values] == ["answered in one only"]
     titles = [section.title for section in sections.sections(there, ("a", "b"))]
-    assert "Failing when executed, which the other map was not as far (1)" in titles
+    assert "Failing when executed, by a check that the other map did not make (1)" in titles

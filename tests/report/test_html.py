@@ -153,7 +153,7 @@ def test_the_first_screen_says_what_a_person_would_say_and_how_much_is_left() ->
         ["signature", "384", "5 knobs"],
         ["feasible", "300", "78% of the signature; meet all constraints"],
         ["programs", "100", "at most, by the rules of sameness"],
-        ["compiled", "2", "of these to machine code, no two alike"],
+        ["compiled", "2", "distinct programs, compiled to machine code"],
     ]
 
 
@@ -255,7 +255,7 @@ def test_a_constraint_is_told_with_both_its_sides_and_how_far_it_is_proved() -> 
         "1 seen passing",
         "failure ↑ NO_RESOURCES in llir 81,920 bytes > 65,536",
         "where k.py:7",
-        "example N=128 fails where N=32 passes, beside M=128, STAGES=2, FLAG=True",
+        "example N=128 fails where N=32 passes, both with M=128, STAGES=2, FLAG=True",
         "gluonmap repeat reports/double.json M=128 N=128 FLAG=True",
         "or cannot be told apart here from M + N <= 96",
         "proof By sampling: at 95% confidence at most 4.2% of the predicted passes and none of the predicted failures "

@@ -209,7 +209,7 @@ def test_a_knob_that_changed_nothing_where_it_was_compared_does_not_count_as_one
     assert of(flag, mode) == f"{head}FLAG and MODE changed nothing where compared (1 to 6 pairs each)."
     # "sometimes": together with others it changed a program, though no comparison of it alone did.
     assert of(flag, Inertness("MODE", "sometimes", "words", 0, 1)) == (
-        "4 of 5 knobs matter on gfx950; MODE matters beside other values; "
+        "4 of 5 knobs matter on gfx950; MODE matters with other values of the other knobs; "
         "FLAG changed nothing where compared (6 pairs)."
     )
 
@@ -229,7 +229,7 @@ def test_message_and_context_beside_a_constraint_are_those_of_the_example() -> N
     assert line.details == (
         "learned (line 7)",
         "NO_RESOURCES 65,537 bytes > 65,536 (line 8)",
-        "for example STAGES = 2, FLAG = False fails where STAGES = 1, FLAG = True passes, beside M = 128, N = 128",
+        "for example STAGES = 2, FLAG = False fails where STAGES = 1, FLAG = True passes, both with M = 128, N = 128",
     )
 
 

@@ -23,7 +23,7 @@ def constraints(found: Difference) -> Iterator[Statement]:
         yield Statement(IDLE, texts)
 
 
-IDLE = "without effect on what both maps tried, for the other constraints say as much"
+IDLE = "without effect on what both maps tried: the other constraints say the same"
 
 
 def _rest(count: int) -> list[str]:

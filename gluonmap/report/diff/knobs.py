@@ -26,7 +26,7 @@ def values(found: Difference) -> Iterator[Statement]:
     for changes in turned(found):
         first = changes[0]
         labels = ", ".join(value_label(change.value) for change in changes)
-        aside = "" if first.one_configuration else ", beside different baselines"
+        aside = "" if first.one_configuration else ", with different baselines"
         states = f"{state_of(first.before)} → {state_of(first.after)}"
         why = why_turned(first)
         yield Statement(f"{first.turn}: {visible(first.knob)} = {labels}: {states}{aside}", (why,) if why else ())
@@ -64,10 +64,10 @@ def knob(change: KnobChange) -> Iterator[Statement]:
         reasons = f"A: {visible(one.why)}", f"B: {visible(other.why)}"
         yield Statement(f"{name}: {one.knob_class} → {other.knob_class}", reasons)
     if one.kind is not other.kind:
-        yield Statement(f"{name} is turned elsewhere: {one.kind} → {other.kind}")
+        yield Statement(f"{name} is another kind of knob: {one.kind} → {other.kind}")
     both = one.condition is not None and other.condition is not None
     if both and one.condition != other.condition:
-        yield Statement(f"{name} beside other values: {_matters(one)} → {_matters(other)}")
+        yield Statement(f"{name} under other values: {_matters(one)} → {_matters(other)}")
     groups = [_groups(state.one_program) for state in (one, other)]
     inert = KnobClass.INERT in (one.knob_class, other.knob_class)
     if groups[0] != groups[1] and not (inert and class_changed(change)):

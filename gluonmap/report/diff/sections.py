@@ -38,7 +38,7 @@ def sections(found: Difference, names: tuple[str, str]) -> Iterator[DiffSection]
     if found.circumstances:
         yield DiffSection("Circumstances that differ", table=SectionTable(("", "A", "B"), tuple(circumstances(found))))
     if found.notes:
-        yield DiffSection("Mind", tuple(Statement(note) for note in found.notes))
+        yield DiffSection("Notes", tuple(Statement(note) for note in found.notes))
     if found.values:
         yield DiffSection("Single values", tuple(knobs.values(found)))
     if found.knobs:
@@ -83,7 +83,7 @@ def flips(found: Difference) -> Iterator[DiffSection]:
     for title, items in (
         (f"Combinations that fail in A and pass in B ({len(gained):,} of those that were asked)", gained),
         (f"Combinations that fail in B and were only predicted to pass in A ({len(lost):,})", lost),
-        (f"Failing when executed, which the other map was not as far ({len(deeper):,})", deeper),
+        (f"Failing when executed, by a check that the other map did not make ({len(deeper):,})", deeper),
     ):
         if items:
             yield DiffSection(title, tuple(regressions.flipped(items)))

@@ -67,7 +67,7 @@ def _row(found: Difference, anchor: str, changes: list[ValueChange]) -> ChangedV
         str(first.turn),
         first.turn in BAD,
         first.knob,
-        "" if first.one_configuration else "beside different baselines",
+        "" if first.one_configuration else "with different baselines",
         tuple(_cell(found, f"{anchor}-{number}", change) for number, change in enumerate(changes, 1)),
         tuple(dict.fromkeys(filter(None, map(why_turned, changes)))),
     )

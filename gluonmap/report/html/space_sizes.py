@@ -50,7 +50,7 @@ def counts(space: SpaceMap) -> list[tuple[str, int | None, str]]:
 
 
 def _compiled(joint: Joint) -> tuple[str, int | None, str]:
-    return "compiled", len(joint.programs), "of these to machine code, no two alike"
+    return "compiled", len(joint.programs), "distinct programs, compiled to machine code"
 
 
 def share(part: int, whole: int) -> str:
