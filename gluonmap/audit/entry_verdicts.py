@@ -164,7 +164,7 @@ class Fates:
                 groups.setdefault(row.launch, set()).add(repr(row.bound.entry.config))
             shared = {launch for launch, configs in groups.items() if launch and len(configs) > 1}
             alike += [item for item in waiting if item.file == file and rows[item.row].launch in shared]
-        self.asking.second.confirm([item.candidate for item in alike])
+        self.asking.second.confirm(self.asking.oracle, [item.candidate for item in alike])
         for item in alike:
             if self.asking.is_stable(item.candidate) is False:
                 told[item.file][item.row] = msgspec.structs.replace(told[item.file][item.row], launch="")
@@ -186,7 +186,7 @@ class Fates:
         found: dict[str, tuple[Value, ...]] = {}
         for ((name, _), (value, candidate)), answer in zip(asked.items(), answers, strict=True):
             if digest_of(answer) == space.digest:
-                self.asking.second.confirm([candidate])
+                self.asking.second.confirm(self.asking.oracle, [candidate])
                 found[name] = (*found.get(name, ()), value) if self.asking.is_stable(candidate) else ()
         return found
 

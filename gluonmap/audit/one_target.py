@@ -25,7 +25,8 @@ from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import Target
 from gluonmap.probe import rebuild, screen
 from gluonmap.probe.campaign import Campaign
-from gluonmap.runner.determinism import SecondOpinion
+from gluonmap.probe.session import open_session
+from gluonmap.runner.determinism import DeterminismCheck
 from gluonmap.source import syntax
 from gluonmap.spec.description import Description
 from gluonmap.worker.protocol import Choice
@@ -38,8 +39,8 @@ def audit(campaign: Campaign, wanted: Wanted, target: Target) -> Audit:
         UsageError: a kernel or map that cannot be used, or nothing to audit.
     """
     with (
-        campaign.opened(target) as kernel,
-        SecondOpinion(kernel.oracle, kernel.record, campaign.settings.jobs, campaign.listen) as second,
+        open_session(campaign, target) as kernel,
+        DeterminismCheck(campaign.settings.jobs, campaign.listen) as second,
     ):
         return _Audit(Asking(campaign, kernel, target, second), wanted).whole()
 

@@ -172,13 +172,13 @@ class Grounding:
         found = self.asking.ask(singles, "single values")
         if passed(answer):
             alike = [c for c, a in zip(singles, found, strict=True) if passed(a) and digest_of(a) == digest_of(answer)]
-            self.asking.second.confirm([base, *alike])
+            self.asking.second.confirm(self.asking.oracle, [base, *alike])
         stable = {journal.compile_key(c): self.asking.is_stable(c) for c in (base, *singles)}
         campaign = self.asking.campaign
         return screen.fold(
             description,
             self.asking.inspection,
-            screen.Identity(shown_path(campaign.path), campaign.triton, self.asking.settings.stubs, ""),
+            screen.MapIdentity(shown_path(campaign.path), campaign.triton, self.asking.settings.stubs, ""),
             self.asking.answers,
             {key: same for key, same in stable.items() if same is not None},
             self.asking.kernel.lines,

@@ -12,7 +12,7 @@ from gluonmap.cli.option_values import bytes_of
 
 if TYPE_CHECKING:
     from gluonmap.model.space_map import SpaceMap
-    from gluonmap.probe.recompile import Asking
+    from gluonmap.probe.recompile import Recompiler
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -44,10 +44,10 @@ _OPTIONS = (
 
 def opened(
     space: SpaceMap, *, jobs: int | None, deadline: float, memory: str, any_triton: bool
-) -> AbstractContextManager[Asking]:
+) -> AbstractContextManager[Recompiler]:
     """Return a context manager that compiles configurations of the map within the limits of the command line."""
-    from gluonmap.probe.recompile import asking
+    from gluonmap.probe.recompile import open_recompiler
 
-    return asking(
+    return open_recompiler(
         space, jobs or 0, deadline_s=deadline, memory_bytes=bytes_of(memory) if memory else 0, any_triton=any_triton
     )

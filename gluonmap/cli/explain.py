@@ -18,7 +18,7 @@ from gluonmap.model.errors import OracleFault
 if TYPE_CHECKING:
     from gluonmap.model.candidate import Config
     from gluonmap.model.space_map import SpaceMap
-    from gluonmap.probe.recompile import Asking
+    from gluonmap.probe.recompile import Recompiler
     from gluonmap.query.explain import Explanation
     from gluonmap.query.feasibility import Judge
 
@@ -69,17 +69,17 @@ def explain(
     config = complete(space, _moves(moves))
     judged = Judge(space)
     with contextlib.ExitStack() as stack:
-        opened: list[Asking] = []
+        opened: list[Recompiler] = []
 
-        def asking() -> Asking:
+        def asking() -> Recompiler:
             """Return what compiles. Its processes start with the first call, because often the map has the answer."""
             if not opened:
                 opened.append(stack.enter_context(compile_options.opened(space, **limits)))
             return opened[0]
 
         def ask(asked: Config) -> Judgement:
-            answer = asking().one(asked)
-            return judged.answered(asked, answer, asking().place(answer))
+            answer = asking().answer(asked)
+            return judged.answered(asked, answer, asking().source_line(answer))
 
         explanation = explaining.explained(judged, config, None if no_compile else ask)
         if not as_json:
@@ -110,7 +110,7 @@ def _moves(texts: Sequence[str]) -> Config:
 
 
 def _script(
-    file: Path, judged: Judge, explanation: Explanation, asking: Callable[[], Asking]
+    file: Path, judged: Judge, explanation: Explanation, asking: Callable[[], Recompiler]
 ) -> dict[str, object] | None:
     """Write the script of a failure, report it on stderr and return its description; None if nothing fails.
 

@@ -18,7 +18,7 @@ from gluonmap.cli.reexec import become
 
 if TYPE_CHECKING:
     from gluonmap.model.candidate import Config
-    from gluonmap.probe.campaign import Default
+    from gluonmap.probe.find_default import DefaultSearch
 
 _TAKEN = (
     *("target", "kernel", "sets", "domains", "config", "args", "derive", "grid", "regime", "probe_file"),
@@ -57,7 +57,7 @@ def find_default(kernel_file: Path, budget: int, as_json: bool, **options: Any) 
     if options["python"]:
         become(options["python"])
     from gluonmap.cli.progress import ProgressDisplay
-    from gluonmap.probe import campaign
+    from gluonmap.probe.each_target import find_defaults
     from gluonmap.report import find_default as defaulted
 
     settings = settings_of(kernel_file, options)
@@ -66,7 +66,7 @@ def find_default(kernel_file: Path, budget: int, as_json: bool, **options: Any) 
     found: list[dict[str, object]] = []
     progress = ProgressDisplay(quiet=options["quiet"])
     with progress as listen:
-        for default in campaign.defaults(settings, wanted, listen, budget):
+        for default in find_defaults(settings, wanted, listen, budget):
             progress.rest()
             command = _command(kernel_file, default, given)
             found.append(defaulted.document(default, command))
@@ -89,11 +89,12 @@ def _given(ctx: click.Context) -> Iterator[tuple[str, str]]:
             yield parameter.opts[0], str(text)
 
 
-def _command(kernel_file: Path, default: Default, given: list[tuple[str, str]]) -> str:
+def _command(kernel_file: Path, default: DefaultSearch, given: list[tuple[str, str]]) -> str:
     """Return the `gluonmap probe` that starts from the found baseline."""
     from gluonmap.probe.screen import quoted
 
-    moves: Config = default.mended.passing[0].moves if default.mended and default.mended.passing else {}
+    repair = default.repair
+    moves: Config = repair.passing[0].moves if repair and repair.passing else {}
     kept = [
         word for flag, text in given if not (flag == "--set" and pair(text, flag)[0] in moves) for word in (flag, text)
     ]

@@ -12,7 +12,7 @@ from gluonmap.cli import completion
 from gluonmap.cli.option_values import bytes_of, pair, values_by_name, values_of
 
 if TYPE_CHECKING:
-    from gluonmap.probe.campaign import Settings
+    from gluonmap.probe.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -156,11 +156,10 @@ def settings_of(kernel_file: Path, options: Mapping[str, Any]) -> Settings:
     """Return the settings of a run; options that the command lacks have the values of `DEFAULTS`."""
     given = {**DEFAULTS, **options}
     from gluonmap.model.candidate import Stage, Watch
-    from gluonmap.probe import campaign
-    from gluonmap.probe.joint_search import Effort
+    from gluonmap.probe.settings import Effort, Settings, default_jobs, default_memory_bytes
     from gluonmap.spec.description_builder import Overrides
 
-    jobs = given["jobs"] or campaign.default_jobs()
+    jobs = given["jobs"] or default_jobs()
     overrides = Overrides(
         kernel=given["kernel"],
         sets=values_by_name(given["sets"], "--set"),
@@ -170,7 +169,7 @@ def settings_of(kernel_file: Path, options: Mapping[str, Any]) -> Settings:
         grid=given["grid"],
         regime=given["regime"],
     )
-    return campaign.Settings(
+    return Settings(
         kernel_file=kernel_file,
         root=given["out"] or Path.cwd(),
         overrides=overrides,
@@ -191,7 +190,7 @@ def settings_of(kernel_file: Path, options: Mapping[str, Any]) -> Settings:
             seed=given["seed"],
             deadline_s=given["deadline"],
         ),
-        memory_bytes=bytes_of(given["memory"]) if given["memory"] else campaign.default_memory_bytes(jobs),
+        memory_bytes=bytes_of(given["memory"]) if given["memory"] else default_memory_bytes(jobs),
         stage=Stage(given["stage"].upper()),
         watch=Watch(given["sanitize"], given["thorough"]),
     )

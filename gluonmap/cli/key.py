@@ -88,7 +88,7 @@ def _measured(
         UsageError: the kernel has no such argument; there are fewer than two values; there is no device.
     """
     from gluonmap.cli.race import inputs_of, mapped
-    from gluonmap.probe import campaign
+    from gluonmap.probe.settings import default_jobs
     from gluonmap.race import lineup, results, run
 
     known = [item.name for item in advice.arguments]
@@ -104,7 +104,7 @@ def _measured(
     splits = []
     for name, values in wanted:
         heats = {f"{name}={value}": {name: value} for value in values}
-        ready = lineup.line_up(space, found, heats, jobs=campaign.default_jobs(), tolerance=probe.tolerance)
+        ready = lineup.line_up(space, found, heats, jobs=default_jobs(), tolerance=probe.tolerance)
         finish = run.run(ready)
         results.race_records(ready, finish)  # raises where the baseline's results are wrong
         splits.append(results.split(ready, finish))

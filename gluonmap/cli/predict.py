@@ -117,7 +117,7 @@ def _verify(
         ):
             listen(Event("plan", "configurations to compile", len(wanted)))
             for config, answer in ask(wanted.values()):
-                compiled[key_of(config)] = judged.answered(config, answer, ask.place(answer))
+                compiled[key_of(config)] = judged.answered(config, answer, ask.source_line(answer))
                 listen(Event("answer", answer=answer))
     results = [
         (judgement, fresh := compiled.get(key_of(c)), agrees(judgement, fresh) if fresh else None)

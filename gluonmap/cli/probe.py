@@ -95,7 +95,9 @@ def probe(kernel_file: Path, **options: Any) -> None:
     if options["python"]:
         become(options["python"])
     from gluonmap.cli.progress import ProgressDisplay
-    from gluonmap.probe import campaign
+    from gluonmap.probe.each_target import probe_targets
+    from gluonmap.probe.map_writer import StoredMap
+    from gluonmap.probe.session import Interrupted
 
     settings = settings_of(kernel_file, options)
     wanted = names_of(*options["target"])
@@ -103,7 +105,7 @@ def probe(kernel_file: Path, **options: Any) -> None:
         raise UsageError("--target names no target; gluonmap targets lists them.")
     maps: list[SpaceMap] = []
 
-    def deliver(stored: campaign.Stored) -> None:
+    def deliver(stored: StoredMap) -> None:
         progress.rest()
         maps.append(stored.space)
         map_output.write_pages(stored.path, stored.space)
@@ -113,9 +115,9 @@ def probe(kernel_file: Path, **options: Any) -> None:
     progress = ProgressDisplay(quiet=options["quiet"])
     try:
         with progress as listen:
-            for stored in campaign.run(settings, wanted, listen):
+            for stored in probe_targets(settings, wanted, listen):
                 deliver(stored)
-    except campaign.Interrupted as stop:
+    except Interrupted as stop:
         if stop.stored is not None:
             deliver(stop.stored)
         raise

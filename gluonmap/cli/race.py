@@ -70,7 +70,7 @@ def race(
     gluonmap race kernels/hopper/gemm_fp16.py --shape M=8192,N=8192,K=8192
     gluonmap race kernels/hopper/gemm_fp16.py --regimes decode,prefill
     """
-    from gluonmap.probe import campaign
+    from gluonmap.probe.settings import default_jobs
     from gluonmap.race import lineup, results, run
     from gluonmap.report import race as raced
 
@@ -82,7 +82,7 @@ def race(
         space,
         found,
         heats,
-        jobs=jobs or campaign.default_jobs(),
+        jobs=jobs or default_jobs(),
         rounds=rounds,
         plain=plain,
         limit=limit,
@@ -117,7 +117,8 @@ def mapped(
     from gluonmap.cli.progress import ProgressDisplay
     from gluonmap.model import codec
     from gluonmap.model.verdict import COMPILED
-    from gluonmap.probe import campaign
+    from gluonmap.probe.each_target import probe_this_device
+    from gluonmap.probe.settings import Settings, default_jobs, default_memory_bytes
     from gluonmap.runner import environment
     from gluonmap.spec.description_builder import Overrides
 
@@ -130,17 +131,17 @@ def mapped(
                 f"gluonmap race {space.file} maps it here first."
             )
         return kernel_or_map, space
-    most = jobs or campaign.default_jobs()
-    settings = campaign.Settings(
+    most = jobs or default_jobs()
+    settings = Settings(
         kernel_file=kernel_or_map,
         root=Path.cwd(),
         overrides=Overrides(kernel=kernel),
         probe_file=probe_file,
         jobs=most,
-        memory_bytes=campaign.default_memory_bytes(most),
+        memory_bytes=default_memory_bytes(most),
     )
     with ProgressDisplay(quiet=quiet) as listen:
-        stored = campaign.of_this_device(settings, listen)
+        stored = probe_this_device(settings, listen)
     if stored.space.outcome not in COMPILED:
         raise UsageError(
             f"the baseline of {stored.space.kernel!r} is {stored.space.outcome} on {stored.space.target}: there is "

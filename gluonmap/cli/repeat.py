@@ -43,4 +43,4 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
     if show:
         click.echo(rebuild.command_line(job))
     else:
-        sys.exit(rebuild.run(job, space, wanted))
+        sys.exit(rebuild.run_in_fresh_interpreter(job, space, wanted))

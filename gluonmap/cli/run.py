@@ -54,7 +54,7 @@ def run(kernel_file: Path, shape: str, trace: Path | None, as_json: bool, **opti
     from rich.console import Console
 
     from gluonmap.cli.progress import ProgressDisplay
-    from gluonmap.probe import campaign
+    from gluonmap.probe.each_target import execute_on_targets
     from gluonmap.report import run as executed
 
     sizes = values_by_name(names_of(shape), "--shape")
@@ -65,7 +65,7 @@ def run(kernel_file: Path, shape: str, trace: Path | None, as_json: bool, **opti
     found: list[executed.Executed] = []
     progress = ProgressDisplay(quiet=options["quiet"])
     with progress as listen:
-        for ran in campaign.executed(settings, wanted, listen, sizes, trace):
+        for ran in execute_on_targets(settings, wanted, listen, sizes, trace):
             progress.rest()
             found.append(executed.of(ran))
             if not as_json:

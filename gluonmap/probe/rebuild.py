@@ -107,7 +107,7 @@ def command_line(job: Job) -> str:
     return shlex.join(_command(job))
 
 
-def run(job: Job, space: SpaceMap, moves: Config) -> int:
+def run_in_fresh_interpreter(job: Job, space: SpaceMap, moves: Config) -> int:
     """Exit status of the job in a fresh interpreter on this terminal; dies of the signal that the job died of.
 
     Ends with one line that says what it was, and whether the map says the same.

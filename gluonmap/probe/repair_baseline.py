@@ -34,7 +34,7 @@ Ask = Callable[[Sequence[Config]], Sequence[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class RepairSpace:
     """Where a change is looked for."""
 
     target: Target
@@ -51,17 +51,17 @@ class Ground:
     """Of the user. What breaks one is never asked."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class BaselineChange(msgspec.Struct, frozen=True):
     """Moves against the baseline, and what came of them."""
 
     moves: Config
     answer: Answer
 
 
-class Mended(msgspec.Struct, frozen=True):
+class BaselineRepair(msgspec.Struct, frozen=True):
     """What a search came to."""
 
-    passing: tuple[Change, ...]
+    passing: tuple[BaselineChange, ...]
     """The smallest first; empty: none was found. The others change as few knobs."""
     asked: int
     minimal: bool = False
@@ -75,9 +75,9 @@ class Mended(msgspec.Struct, frozen=True):
     """Nothing was left to ask."""
 
 
-def search(ground: Ground, baseline: Answer, ask: Ask, budget: int) -> Mended:
+def search(space: RepairSpace, baseline: Answer, ask: Ask, budget: int) -> BaselineRepair:
     """The smallest change found with `budget` compiles at most; `baseline` is the answer to no change at all."""
-    return _Search(ground, baseline, ask, budget).run()
+    return _RepairSearch(space, baseline, ask, budget).search()
 
 
 Key = tuple[tuple[str, str], ...]
@@ -89,16 +89,16 @@ def _key(moves: Config) -> Key:
     return tuple(sorted((name, repr(value)) for name, value in moves.items()))
 
 
-class _Search:
-    def __init__(self, ground: Ground, baseline: Answer, ask: Ask, budget: int) -> None:
-        self.ground, self.base, self.ask, self.budget = ground, baseline, ask, budget
-        self.tried: dict[Key, Change] = {(): Change({}, baseline)}
+class _RepairSearch:
+    def __init__(self, space: RepairSpace, baseline: Answer, ask: Ask, budget: int) -> None:
+        self.space, self.base, self.ask, self.budget = space, baseline, ask, budget
+        self.tried: dict[Key, BaselineChange] = {(): BaselineChange({}, baseline)}
         self.asked = 0
         self._broken: dict[Key, int] = {}
-        self._order = {name: place for place, name in enumerate(ground.domains)}
-        self._places = {n: {repr(v): i for i, v in enumerate(d)} for n, d in ground.domains.items()}
+        self._order = {name: place for place, name in enumerate(space.domains)}
+        self._places = {n: {repr(v): i for i, v in enumerate(d)} for n, d in space.domains.items()}
 
-    def run(self) -> Mended:
+    def search(self) -> BaselineRepair:
         half = self.budget // 2
         for level in self._repairs() if self.broken({}) else ():
             if self._try(level, half):
@@ -109,13 +109,13 @@ class _Search:
         if not self.passing():
             exhausted = self._go_on()
         if not self.passing():
-            return Mended((), self.asked, exhausted=exhausted)
+            return BaselineRepair((), self.asked, exhausted=exhausted)
         minimal = self._cut_down()
         best = self.passing()
         shown = [change for change in best if len(change.moves) == len(best[0].moves)][:MOST_SHOWN]
-        return Mended(tuple(shown), self.asked, minimal, *self._smaller(len(best[0].moves)))
+        return BaselineRepair(tuple(shown), self.asked, minimal, *self._smaller(len(best[0].moves)))
 
-    def passing(self) -> list[Change]:
+    def passing(self) -> list[BaselineChange]:
         """Changes that passed, the smallest first."""
         found = [change for change in self.tried.values() if passed(change.answer)]
         return sorted(found, key=lambda change: self.size(change.moves))
@@ -147,40 +147,40 @@ class _Search:
 
     def _ask(self, batch: Sequence[Config]) -> None:
         for moves, answer in zip(batch, self.ask(batch) if batch else (), strict=True):
-            ordered = {name: moves[name] for name in self.ground.domains if name in moves}
-            self.tried[_key(moves)] = Change(ordered, answer)
+            ordered = {name: moves[name] for name in self.space.domains if name in moves}
+            self.tried[_key(moves)] = BaselineChange(ordered, answer)
         self.asked += len(batch)
 
     def _allowed(self, moves: Config) -> bool:
-        names = self.ground.names(moves)
-        return all(_holds(text, names) for text in self.ground.restrict)
+        names = self.space.names(moves)
+        return all(_holds(text, names) for text in self.space.restrict)
 
     def _singles(self) -> Iterator[Config]:
-        for name in self.ground.domains:
+        for name in self.space.domains:
             for value in self._values(name):
                 yield {name: value}
 
     def _values(self, name: str) -> list[Value]:
         """The values of a knob besides its baseline's, the nearest first."""
-        others = [v for v in self.ground.domains[name] if not same(v, self.ground.baseline[name])]
+        others = [v for v in self.space.domains[name] if not same(v, self.space.baseline[name])]
         return sorted(others, key=lambda value: self._steps(name, value))
 
     def _steps(self, name: str, value: Value) -> int:
         places = self._places[name]
-        return abs(places[repr(value)] - places[repr(self.ground.baseline[name])])
+        return abs(places[repr(value)] - places[repr(self.space.baseline[name])])
 
     # ---- what the source demands -----------------------------------------------------------------------------------
 
     def _violated(self, moves: Config) -> Iterator[LiteralRule]:
-        names = self.ground.names(moves)
-        return (rule for rule in self.ground.demands if not _holds(rule.expression, names))
+        names = self.space.names(moves)
+        return (rule for rule in self.space.demands if not _holds(rule.expression, names))
 
     def _repairs(self) -> Iterator[list[Config]]:
         """The changes that meet all demands and of which no part does, by the number of their knobs.
 
         What meets a demand that was broken differs in one of its knobs, so that only these are turned.
         """
-        for count in range(1, len(self.ground.domains) + 1):
+        for count in range(1, len(self.space.domains) + 1):
             found: dict[Key, Config] = {}
             visited: set[Key] = set()
             self._walk({}, count, found, visited)
@@ -208,8 +208,8 @@ class _Search:
     def _knobs_of(self, rule: LiteralRule) -> list[str]:
         """The knobs that a demand is about, those behind derived values too."""
         named = {*rule.knobs, *expressions.names_in(rule.expression)}
-        reached = named.union(*(self.ground.depends.get(name, frozenset()) for name in named))
-        return [name for name in self.ground.domains if name in reached]
+        reached = named.union(*(self.space.depends.get(name, frozenset()) for name in named))
+        return [name for name in self.space.domains if name in reached]
 
     # ---- one knob more ---------------------------------------------------------------------------------------------
 
@@ -219,7 +219,7 @@ class _Search:
         queued: dict[Key, Rank] = {}
         counter = itertools.count()
 
-        def push(parent: Change) -> None:
+        def push(parent: BaselineChange) -> None:
             if not _tells(parent.answer):
                 return  # what has hung would hang again, whatever else is turned
             for single in self._singles():
@@ -253,7 +253,7 @@ class _Search:
             return 9, 0.0
         reason = answer.reason
         if answer.outcome is Outcome.NO_RESOURCES and reason.kind == "budget":
-            return 0, _excess(answer, self.ground.target)
+            return 0, _excess(answer, self.space.target)
         early = {"": 4, "import": 4, "arguments": 3, "front end": 2}
         line = reason.location.line if reason.location else 0
         return early.get(reason.phase, 1), -float(line)
@@ -284,13 +284,13 @@ class _Search:
 
     def _smaller(self, count: int) -> tuple[int | None, int, int]:
         """Changes of fewer knobs than `count`: all, those that were tried, and the others that break a demand."""
-        sizes = [len(self._values(name)) for name in self.ground.domains]
+        sizes = [len(self._values(name)) for name in self.space.domains]
         total = sum(math.prod(chosen) for n in range(1, count) for chosen in itertools.combinations(sizes, n))
         if total > MOST_COUNTED:
             return None, 0, 0
         tried = forbidden = 0
         for number in range(1, count):
-            for chosen in itertools.combinations(self.ground.domains, number):
+            for chosen in itertools.combinations(self.space.domains, number):
                 for values in itertools.product(*map(self._values, chosen)):
                     moves = dict(zip(chosen, values, strict=True))
                     if _key(moves) in self.tried:

@@ -38,8 +38,8 @@ Lines = Callable[[Location], int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """What a map says about itself and that no answer tells."""
+class MapIdentity:
+    """Facts that a map states about itself and that are in no answer."""
 
     file: str
     """As the user names it."""
@@ -113,7 +113,7 @@ def unread(inspection: Inspection, description: Description) -> Sequence[str]:
 def fold(
     description: Description,
     inspection: Inspection,
-    identity: Identity,
+    identity: MapIdentity,
     answers: Mapping[str, Answer],
     stable: Mapping[str, bool],
     lines: Lines,
@@ -130,7 +130,7 @@ class _Fold:
         self,
         description: Description,
         inspection: Inspection,
-        identity: Identity,
+        identity: MapIdentity,
         answers: Mapping[str, Answer],
         stable: Mapping[str, bool],
         lines: Lines,

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.verdict import Check, Figures, Outcome, Resources, Verdict
-from gluonmap.probe.campaign import Ran
+from gluonmap.probe.execute_one import ExecutedConfiguration
 from gluonmap.report import execution, terminal_pieces
 from gluonmap.report.map_header import target_name
 from gluonmap.report.plain_text import config_text, visible
@@ -51,7 +51,7 @@ class Executed(msgspec.Struct, frozen=True, omit_defaults=True):
     """Sizes that the program was compiled for."""
 
 
-def of(ran: Ran) -> Executed:
+def of(ran: ExecutedConfiguration) -> Executed:
     """Return the result of a run as data that can be printed."""
     verdict: Verdict = ran.verdict
     reason = verdict.reason

@@ -55,7 +55,7 @@ _SEE_STDERR = (
 )
 
 
-def answer(
+def answer_from(
     ending: Ending,
     functions: Sequence[FunctionSource],
     deadline_s: float,

@@ -1,4 +1,4 @@
-"""The assembly text, parsed."""
+"""The parser of assembly text."""
 
 from __future__ import annotations
 

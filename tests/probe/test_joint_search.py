@@ -22,7 +22,7 @@ from gluonmap.model.candidate import Config
 from gluonmap.model.joint_map import UNCOMPARED, Joint, Standing
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
-from gluonmap.probe.joint_search import Jointly
+from gluonmap.probe.sameness import SamenessRules
 
 pytest.importorskip("triton")
 
@@ -290,10 +290,9 @@ def test_rules_of_sameness_that_an_asked_configuration_contradicts_are_dropped(s
         question = session.next()
         assert question is not None
         session.tell(question.config, answers([question.config])[0])
-    jointly = Jointly.__new__(Jointly)
-    jointly.description, jointly.stable = SimpleNamespace(baseline=baseline), True  # type: ignore[assignment]
-    learned = jointly._sound(session.finish())
-    reduced = jointly._reduced(learned)
+    sameness = SamenessRules(baseline, stable=True)
+    learned = sameness.without_contradicted(session.finish())
+    reduced = sameness.reduced(learned)
     programs: dict[str, set[str]] = collections.defaultdict(set)
     for item in learned.asked:
         programs[repr(reduced.canonical(item.config))].add(item.answer.digest)
@@ -312,28 +311,25 @@ def test_a_knob_that_nothing_reads_is_merged_without_comparisons_everywhere() ->
     for name in ("READ", "DEAD"):
         config = {**baseline, name: 1}
         session.tell(config, acquire.Answer(Outcome.PASS, digest=str((0, 0))))
-    jointly = Jointly.__new__(Jointly)
-    jointly.description, jointly.stable = SimpleNamespace(baseline=baseline), True  # type: ignore[assignment]
-    jointly.unread = frozenset(["DEAD"])
+    sameness = SamenessRules(baseline, stable=True, unread=["DEAD"])
     before = session.finish()
     assert {i.knob: i.condition for i in before.inertness if i.knob in ("READ", "DEAD")} == {
         "READ": UNCOMPARED,
         "DEAD": UNCOMPARED,
     }
-    after = jointly._with_unread(before)
+    after = sameness.with_unread(before)
     found = {i.knob: i for i in after.inertness}
     assert (found["READ"].condition, found["DEAD"].condition) == (UNCOMPARED, "")
     assert found["DEAD"].words == "DEAD is declared and never read, and changed nothing where it was compared"
-    assert jointly._reduced(before).program_count == 4 * jointly._reduced(after).program_count
+    assert sameness.reduced(before).program_count == 4 * sameness.reduced(after).program_count
 
 
 def test_an_answer_that_changed_between_two_askings_contradicts_no_rule() -> None:
     config = {"A": 0}
     asked = [SimpleNamespace(config=config, answer=acquire.Answer(Outcome.PASS, digest=d)) for d in ("one", "two")]
-    jointly = Jointly.__new__(Jointly)
-    jointly.description, jointly.stable = SimpleNamespace(baseline=config), True  # type: ignore[assignment]
+    sameness = SamenessRules(config, stable=True)
     learned = SimpleNamespace(domains={"A": (0, 1)}, constraints=(), inertness=(), value_classes=(), asked=asked)
-    assert jointly._contradicted(learned) is None  # type: ignore[arg-type]
+    assert sameness.contradicted(learned) is None  # type: ignore[arg-type]
 
 
 def test_beside_one_value_of_unstable_code_nothing_is_merged(project: Project) -> None:

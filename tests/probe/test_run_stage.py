@@ -10,7 +10,7 @@ import pytest
 from project import Project
 
 from gluonmap.model import exitcode
-from gluonmap.probe import campaign
+from gluonmap.probe.target_choice import CPU_MODEL
 
 pytest.importorskip("torch")
 PROBE = """
@@ -102,7 +102,7 @@ def test_what_is_right_has_its_errors_sizes_and_figures(sanitized: dict[str, Any
     figures = sanitized["measured"]["figures"]
     assert figures["work_groups"] == 2
     assert (figures["global_accesses"], figures["global_lines"], figures["global_bytes"]) == (4, 16, 1024)
-    assert sanitized["on_device"] == {"stage": "RUN", "device": campaign.MODEL}
+    assert sanitized["on_device"] == {"stage": "RUN", "device": CPU_MODEL}
 
 
 def test_other_tiles_and_warps_run_too(sanitized: dict[str, Any]) -> None:

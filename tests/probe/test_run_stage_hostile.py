@@ -297,7 +297,7 @@ COMPILED = Evidence(0, program=Program("0" * 16, "", "", ""))
 
 def ended(status: int, phase: str, *, hung: bool = False, stage: Stage = Stage.RUN) -> Any:
     ending = Ending(status, hung, 1.0, Progress(phase), None, "", "", compiled=COMPILED)
-    return diagnostics.answer(ending, (), 9.0, stage)
+    return diagnostics.answer_from(ending, (), 9.0, stage)
 
 
 @pytest.mark.parametrize("phase", ["inputs", "run"])

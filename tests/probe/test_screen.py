@@ -71,7 +71,7 @@ class Answers:
 
 
 def mapped(description: Description, *moves: tuple[Config, Answer], stable: bool | None = True) -> SpaceMap:
-    identity = screen.Identity("kernels/gemm.py", "3.9.0", (), "reports/gemm.gfx942.json")
+    identity = screen.MapIdentity("kernels/gemm.py", "3.9.0", (), "reports/gemm.gfx942.json")
     answers = Answers(description, moves).by_key
     confirmed = {} if stable is None else dict.fromkeys(answers, stable)
     return screen.fold(description, KERNEL, identity, answers, confirmed, lambda location: location.line + 10)
@@ -297,7 +297,7 @@ def test_a_value_whose_second_compile_gave_another_program_is_not_called_inert()
     description = described(TILE=(64, 32, 128))
     answers = Answers(description, [({"TILE": 32}, passes("base")), ({"TILE": 128}, passes("base"))]).by_key
     confirmed = dict.fromkeys(answers, True) | {key_of(description.candidate({"TILE": 32})): False}
-    identity = screen.Identity("kernels/gemm.py", "3.9.0", (), "reports/gemm.gfx942.json")
+    identity = screen.MapIdentity("kernels/gemm.py", "3.9.0", (), "reports/gemm.gfx942.json")
     space = screen.fold(description, KERNEL, identity, answers, confirmed, lambda location: location.line + 10)
     assert effect(space, "TILE", 32) is Effect.UNKNOWN
     assert effect(space, "TILE", 128) is Effect.INERT

@@ -34,7 +34,7 @@ def ended(status: int, *, evidence: Evidence | None = None, **more: Any) -> Endi
 
 
 def answer(ending: Ending) -> Answer:
-    return diagnostics.answer(ending, KERNEL.functions, 120.0)
+    return diagnostics.answer_from(ending, KERNEL.functions, 120.0)
 
 
 def verdict(ending: Ending) -> Verdict:
