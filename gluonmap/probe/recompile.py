@@ -1,4 +1,4 @@
-"""Compile configurations of a stored map in isolated children, from the map alone."""
+"""Recompiler: compiles configurations of a stored map in isolated children, from the map alone."""
 
 from __future__ import annotations
 
