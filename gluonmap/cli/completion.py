@@ -66,7 +66,7 @@ def _map_of(ctx: click.Context) -> SpaceMap | None:
 def _values(space: SpaceMap) -> Iterator[tuple[str, str, str]]:
     """Yield knob, value as the user types it, and outcome of each value."""
     from gluonmap.model.knobs import Effect
-    from gluonmap.probe.screen import spelled
+    from gluonmap.probe.spelling import spelled
 
     for name, knob in space.knobs.items():
         for value in knob.values:
