@@ -71,57 +71,73 @@ def execute(
     others only if one of the few passed; `without_forbidden_programs` refuses them. Any other program without an answer
     stays, with a note: it compiled, and no answer is against it. Ctrl-C ends the asking, not the result.
     """
-    programs: dict[str, tuple[Verified, Candidate]] = {}
-    for program in joint.programs:
-        candidate = description.candidate(program.config)
-        programs[journal.key_of(candidate)] = (program, candidate)
-    plan = "programs to execute" if description.runs_on_cpu else "programs to take to the device"
-    answers: dict[str, Answer] = {}
-    stopped = joint.stopped
+    return _ProgramExecutions(joint, oracle, description, listen).joint(failing)
 
-    def ask(keys: Sequence[str]) -> None:
-        candidates = [programs[key][1] for key in keys]
-        known = sum(oracle.known(candidate) is not None for candidate in candidates)
-        listen(Event("plan", plan, len(candidates), known))
-        for reply in oracle.ask(candidates):
-            answers[journal.key_of(reply.candidate)] = reply.answer
+
+class _ProgramExecutions:
+    """Executions of the programs of one joint search."""
+
+    def __init__(self, joint: Joint, oracle: Oracle, description: Description, listen: Listener) -> None:
+        self.searched, self.oracle, self.description, self.listen = joint, oracle, description, listen
+        self.candidates: dict[str, Candidate] = {}
+        self.programs: dict[str, Verified] = {}
+        for program in joint.programs:
+            candidate = description.candidate(program.config)
+            key = journal.key_of(candidate)
+            self.candidates[key], self.programs[key] = candidate, program
+        self.answers: dict[str, Answer] = {}
+
+    def joint(self, failing: Mapping[str, Sequence[Value]]) -> Joint:
+        """Execute the programs; return the joint part with those that pass."""
+        if self.description.execution and self.description.execution.stage is Stage.LAUNCH:
+            failing = {}  # a launch compares no results, so it cannot show which values are wrong
+        bad = {key: _bad_values(program.config, failing) for key, program in self.programs.items()}
+        unasked: set[str] = set()
+        stopped = self.searched.stopped
+        try:
+            first = _asked_first(bad)
+            self._ask(first)
+            harmless = {value for key in first if compiled(self.answers.get(key)) for value in bad[key]}
+            unasked = {key for key in self.programs if key not in self.answers and not bad[key] <= harmless}
+            if rest := [key for key in self.programs if key not in self.answers and key not in unasked]:
+                self._ask(rest)
+        except KeyboardInterrupt:
+            stopped = INTERRUPTED
+        return msgspec.structs.replace(self._folded(unasked), stopped=stopped)
+
+    def _ask(self, keys: Sequence[str]) -> None:
+        plan = "programs to execute" if self.description.runs_on_cpu else "programs to take to the device"
+        candidates = [self.candidates[key] for key in keys]
+        known = sum(self.oracle.known(candidate) is not None for candidate in candidates)
+        self.listen(Event("plan", plan, len(candidates), known))
+        for reply in self.oracle.ask(candidates):
+            self.answers[journal.key_of(reply.candidate)] = reply.answer
             if reply.fresh:
-                listen(Event("answer", answer=reply.answer))
+                self.listen(Event("answer", answer=reply.answer))
 
-    if description.execution and description.execution.stage is Stage.LAUNCH:
-        failing = {}  # a launch compares no results, so `without_forbidden_programs` cannot know which values are wrong
-    bad = {key: _bad_values(program.config, failing) for key, (program, _) in programs.items()}
-    first = _asked_first(bad)
-    unasked: set[str] = set()
-    try:
-        ask(first)
-        harmless = {value for key in first if compiled(answers.get(key)) for value in bad[key]}
-        unasked = {key for key in programs if key not in answers and not bad[key] <= harmless}
-        if rest := [key for key in programs if key not in answers and key not in unasked]:
-            ask(rest)
-    except KeyboardInterrupt:
-        stopped = INTERRUPTED
-    kept: list[Verified] = []
-    refused: list[Refused] = []
-    silent = 0
-    for key, (program, _) in programs.items():
-        answer = answers.get(key)
-        if key in unasked:
-            kept.append(program)
-        elif not isinstance(answer, Verdict) or answer.outcome in (Outcome.SKIPPED, Outcome.NOT_EXECUTED):
-            silent += 1
-            kept.append(program)
-        elif answer.outcome is Outcome.PASS:
-            kept.append(
-                msgspec.structs.replace(program, check=answer.check, timing=answer.timing, figures=answer.figures)
-            )
-        else:
-            refused.append(_refused(program, answer))
-    notes = joint.notes
-    if silent:
-        where = "when executed" if description.runs_on_cpu else "on the device"
-        notes += (f"{silent} of {len(programs)} programs had no answer {where}; they only compiled",)
-    return msgspec.structs.replace(joint, programs=tuple(kept), refused=tuple(refused), notes=notes, stopped=stopped)
+    def _folded(self, unasked: set[str]) -> Joint:
+        """Return the joint part with the answers; `unasked` are kept for `without_forbidden_programs` to refuse."""
+        kept: list[Verified] = []
+        refused: list[Refused] = []
+        silent = 0
+        for key, program in self.programs.items():
+            answer = self.answers.get(key)
+            if key in unasked:
+                kept.append(program)
+            elif not isinstance(answer, Verdict) or answer.outcome in (Outcome.SKIPPED, Outcome.NOT_EXECUTED):
+                silent += 1
+                kept.append(program)
+            elif answer.outcome is Outcome.PASS:
+                kept.append(
+                    msgspec.structs.replace(program, check=answer.check, timing=answer.timing, figures=answer.figures)
+                )
+            else:
+                refused.append(_refused(program, answer))
+        notes = self.searched.notes
+        if silent:
+            where = "when executed" if self.description.runs_on_cpu else "on the device"
+            notes += (f"{silent} of {len(self.programs)} programs had no answer {where}; they only compiled",)
+        return msgspec.structs.replace(self.searched, programs=tuple(kept), refused=tuple(refused), notes=notes)
 
 
 def _bad_values(config: Config, failing: Mapping[str, Sequence[Value]]) -> frozenset[tuple[str, str]]:

@@ -92,7 +92,7 @@ def _replacement_note(path: Path, new: SpaceMap) -> str:
             return f"{shown} replaces a map of another {what} ({before} before, {after} now); --out DIR keeps both"
     if old.on_device and not new.on_device:
         stage = old.on_device.stage.value.lower()
-        return f"{shown} knew what executions told (--stage {stage}), and now compiles only; --out DIR keeps both"
+        return f"{shown} had answers of executions (--stage {stage}), and now has compiles only; --out DIR keeps both"
     if old.joint is not None and new.joint is None:
         note = f"{shown} knew all knobs together, and now knows single values only"
         return f"{note}; without --depth singles it is as it was, and little is asked again"

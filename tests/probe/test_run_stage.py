@@ -171,7 +171,7 @@ def test_inputs_of_another_specialisation_are_no_evidence(project: Project) -> N
 def test_a_map_of_compiles_that_replaces_one_of_executions_is_told_of(project: Project) -> None:
     probe(project, ["right"])
     command = ("probe", "kernels/executed.py", "-t", "gfx942", "--depth", "singles", "--json")
-    assert "knew what executions told (--stage run), and now compiles only" in " ".join(
+    assert "had answers of executions (--stage run), and now has compiles only" in " ".join(
         project.run(*command).stderr.split()
     )
 
