@@ -24,7 +24,7 @@ from gluonmap.runner.journal import Head, Journal
 from gluonmap.runner.processes import Ending
 from gluonmap.source import syntax
 from gluonmap.spec.probe_file import ProbeFile
-from gluonmap.worker.protocol import Job, KernelFile, Limits
+from gluonmap.worker.protocol import Job, Limits
 
 
 def head_for(campaign: Campaign, record: Journal, target: Target, probe: ProbeFile) -> Head:
@@ -90,15 +90,11 @@ def inspect(campaign: Campaign, target: Target, probe: ProbeFile) -> tuple[Inspe
     settings = campaign.settings
     kernel = settings.overrides.kernel or probe.kernel
     deadline_s = min(settings.deadline_s or IMPORT_DEADLINE_S, IMPORT_DEADLINE_S)
-    ending = import_in_child(campaign, target, campaign.kernel_file(kernel), deadline_s)
+    job = Job("inspect", target.name, campaign.kernel_file(kernel))
+    ending = campaign.isolation.ask(job, Limits(deadline_s, settings.memory_bytes))
     if ending.status == 0 and ending.evidence and ending.evidence.inspection:
         return ending.evidence.inspection, installation.environment()
     raise _import_error(campaign, ending, kernel, deadline_s)
-
-
-def import_in_child(campaign: Campaign, target: Target, file: KernelFile, deadline_s: float) -> Ending:
-    limits = Limits(deadline_s, campaign.settings.memory_bytes)
-    return campaign.isolation.ask(Job("inspect", target.name, file), limits)
 
 
 def current_paths(campaign: Campaign, inspection: Inspection, folder: str = "") -> dict[str, Path]:

@@ -290,7 +290,7 @@ def test_a_program_that_is_wrong_on_the_device_is_not_handed_over(bench: Bench) 
 
 
 class Seen(vendor.Nvidia):
-    """Two devices, of whatever machine."""
+    """Two devices of any machines."""
 
     def count(self) -> int:
         return 2

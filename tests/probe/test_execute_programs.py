@@ -18,7 +18,7 @@ from gluonmap.runner.oracle import Reply
 
 
 class Executions:
-    """An oracle whose programs with HOW = bad fail, but for those told to pass."""
+    """An oracle whose programs with HOW = bad fail, except for those in `right`."""
 
     def __init__(self, right: frozenset[int] = frozenset()) -> None:
         self.right = right

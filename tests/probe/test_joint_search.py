@@ -66,7 +66,7 @@ def learned() -> Any:
     project.close()
 
 
-def test_the_region_is_exact_and_its_rules_are_told_with_their_origin(learned: Any) -> None:
+def test_the_region_is_exact_and_its_rules_have_their_origin(learned: Any) -> None:
     _, _, _, space = learned
     joint = space.joint
     every = [dict(zip(KNOBS, values, strict=True)) for values in itertools.product(*KNOBS.values())]
@@ -84,7 +84,7 @@ def test_the_region_is_exact_and_its_rules_are_told_with_their_origin(learned: A
         assert not truth(constraint.failing_example) and truth(constraint.passing_example)
 
 
-def test_a_knob_behind_another_one_is_told_with_its_condition(learned: Any) -> None:
+def test_a_knob_behind_another_one_has_its_condition(learned: Any) -> None:
     group = next(i for i in learned[3].joint.inertness if i.knob == "GROUP")
     assert group.condition == "SPLIT = 1"
 
@@ -111,7 +111,7 @@ def test_no_configuration_is_asked_twice_and_every_answer_of_the_journal_is_in_t
     assert len(tried) >= len([k for k in per_candidate(records, "answer") if not k.endswith("#2")])
 
 
-def test_a_repeated_run_learns_nothing_anew_and_starts_no_process(learned: Any) -> None:
+def test_a_repeated_run_learns_nothing_and_starts_no_process(learned: Any) -> None:
     project, kernel, first, _ = learned
     again = project.run("probe", kernel, *FEW, **without_processes(project))
     assert (again.code, again.stdout) == (0, first.stdout)
@@ -119,7 +119,7 @@ def test_a_repeated_run_learns_nothing_anew_and_starts_no_process(learned: Any) 
 
 
 def test_the_same_answers_lead_to_the_same_questions(learned: Any) -> None:
-    """Without the written conclusion the journal alone must do: whatever is asked has its answer there."""
+    """Without the stored conclusion the journal is enough: it has the answer to every question."""
     project, kernel, first, _ = learned
     path = project.root / "probes/tiled/gfx942.jsonl"
     whole = path.read_bytes()
@@ -204,8 +204,8 @@ def test_time_that_is_up_ends_the_learning_and_not_the_map(project: Project) -> 
 def test_the_programs_that_are_compiled_besides_the_questions_are_announced(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
     said = project.run("probe", kernel, *JOINT).stderr.splitlines()
-    told = "gluonmap: after the questions up to 4 distinct programs are compiled, to be handed over"
-    assert said.index(told) < next(n for n, line in enumerate(said) if "questions at most" in line)
+    note = "gluonmap: after the questions up to 4 distinct programs are compiled, to be handed over"
+    assert said.index(note) < next(n for n, line in enumerate(said) if "questions at most" in line)
 
 
 def test_without_resume_everything_is_asked_again(project: Project) -> None:
@@ -261,7 +261,7 @@ def test_values_that_arithmetic_cannot_tell_apart_are_not_tried_together(project
     assert not space.joint.unstable
 
 
-def test_a_damaged_conclusion_is_concluded_anew(project: Project) -> None:
+def test_a_damaged_conclusion_is_computed_again(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
     first = project.run("probe", kernel, *JOINT)
     path = project.root / "probes/plain/gfx942.jsonl"

@@ -150,7 +150,7 @@ def test_over_a_budget_less_is_nearer() -> None:
     assert found.asked <= 10 + repair_baseline.BATCH + 4
 
 
-def test_what_hangs_is_tried_beside_nothing_else() -> None:
+def test_what_hangs_is_tried_with_nothing_else() -> None:
     hung = Verdict(Outcome.HUNG, Stage.COMPILE, -9, reason=Reason("deadline", "", "front end"))
 
     def answer(config: Config) -> Answer:
@@ -161,9 +161,9 @@ def test_what_hangs_is_tried_beside_nothing_else() -> None:
         return rejected()
 
     _, ask = searched(answer)
-    beside = [moves for moves in ask.asked if len(moves) > 1]
-    assert beside
-    assert not any(moves.get("A") == 8 or moves.get("B") == 8 for moves in beside)
+    combined = [moves for moves in ask.asked if len(moves) > 1]
+    assert combined
+    assert not any(moves.get("A") == 8 or moves.get("B") == 8 for moves in combined)
 
 
 def test_a_change_that_is_found_is_cut_down_and_its_values_are_brought_nearer() -> None:
@@ -217,7 +217,7 @@ def found(shared_project: Project) -> Project:
 FLAGS = ("kernels/pair.py", "-t", "gfx942", "--arg", "x=*fp16", "--domain", "C=1,2")
 
 
-def test_a_failing_baseline_is_mended_and_the_command_goes_on_from_there(found: Project) -> None:
+def test_a_failing_baseline_is_repaired_and_the_command_goes_on_from_there(found: Project) -> None:
     sets = ("--set", "A=64", "--set", "B=4", "--domain", "A=4,16,64")
     run = found.run("find-default", *FLAGS, *sets)
     assert (run.code, run.stdout.splitlines()[0]) == (0, "pair on gfx942 (cdna3): the baseline is rejected.")
@@ -231,13 +231,13 @@ def test_a_failing_baseline_is_mended_and_the_command_goes_on_from_there(found: 
     started = found.run("find-default", *shlex.split(command)[2:], "--quiet")
     assert started.stdout == "pair on gfx942 (cdna3): the baseline passes. There is nothing to change.\n"
     again = found.run("find-default", *FLAGS, *sets, "--json", "--quiet")
-    told = json.loads(again.stdout)
-    assert (again.code, again.stderr, told["moves"], told["outcome"]) == (0, "", {"A": 16}, "REJECTED")
-    assert [told["config"][name] for name in "ABC"] == [16, 4, 1]
+    document = json.loads(again.stdout)
+    assert (again.code, again.stderr, document["moves"], document["outcome"]) == (0, "", {"A": 16}, "REJECTED")
+    assert [document["config"][name] for name in "ABC"] == [16, 4, 1]
     assert not (found.root / "reports").exists()
 
 
-def test_what_cannot_be_mended_ends_with_1_and_says_what_to_do(found: Project) -> None:
+def test_what_cannot_be_repaired_ends_with_1_and_says_what_to_do(found: Project) -> None:
     sets = ("--set", "A=64", "--set", "B=64", "--domain", "A=64", "--domain", "B=64,128")
     run = found.run("find-default", *FLAGS, *sets, "--budget", "4")
     assert (run.code, run.stdout.splitlines()[-2:]) == (
@@ -258,7 +258,7 @@ def test_a_baseline_that_passes_has_nothing_to_change(found: Project) -> None:
     )
 
 
-def test_a_mistake_of_the_user_is_told_before_anything_is_compiled(found: Project, tmp_path: Path) -> None:
+def test_a_mistake_of_the_user_is_reported_before_anything_is_compiled(found: Project, tmp_path: Path) -> None:
     run = found.run("find-default", *FLAGS, "--set", "A=4", "--set", "B=4", "--restrict", "Q > 1", "--set", "A=64")
     assert (run.code, "'Q > 1' has no value" in run.stderr) == (2, True)
     assert found.run("find-default", str(tmp_path / "none.py")).code == 2

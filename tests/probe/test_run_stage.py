@@ -125,7 +125,7 @@ def test_without_a_reference_the_baselines_numbers_are_to_be_met(project: Projec
     why = "part of the problem, not of the tuning: 'wrong' and 'writes its input' change the numbers beyond rounding"
     assert space["knobs"]["HOW"]["why"].startswith(why)
     assert values(space)["writes its input"]["reason"].startswith("x_ptr: relative error")
-    # Out of bounds is out of bounds, whatever the numbers.
+    # Out of bounds is out of bounds, regardless of the numbers.
     assert values(space)["writes past the end"]["outcome"] == "UNSAFE"
     tile = values(space, "TILE")[256]
     assert (tile["outcome"], tile["effect"]) == ("PASS", "live")
@@ -163,12 +163,12 @@ def test_inputs_of_another_specialisation_are_no_evidence(project: Project) -> N
     text = PROBE.format(knobs={"HOW": ["right"]}) + REFERENCE
     project.write("probes/executed.py", text.replace('"x_ptr": x,', '"x_ptr": x.half(),'))
     done = project.run("run", "kernels/executed.py", "-t", "gfx942", "--json")
-    told = json.loads(done.stdout)
-    assert (done.code, told["outcome"], told["kind"]) == (1, "SKIPPED", "specialisation")
-    assert "x_ptr is *float16:16, compiled for *float32:16" in told["reason"]
+    document = json.loads(done.stdout)
+    assert (done.code, document["outcome"], document["kind"]) == (1, "SKIPPED", "specialisation")
+    assert "x_ptr is *float16:16, compiled for *float32:16" in document["reason"]
 
 
-def test_a_map_of_compiles_that_replaces_one_of_executions_is_told_of(project: Project) -> None:
+def test_a_map_of_compiles_that_replaces_one_of_executions_is_reported(project: Project) -> None:
     probe(project, ["right"])
     command = ("probe", "kernels/executed.py", "-t", "gfx942", "--depth", "singles", "--json")
     assert "had answers of executions (--stage run), and now has compiles only" in " ".join(
@@ -205,8 +205,8 @@ def test_gluonmap_run_says_wrong_with_its_place(project: Project) -> None:
     assert done.code == 1
     assert done.stdout.startswith("UNSAFE executed on gfx942")
     assert "executed.py:" in done.stdout
-    told = json.loads(project.run(*command, "--json").stdout)
-    assert (told["outcome"], told["exit_status"], told["stage"]) == ("UNSAFE", exitcode.UNSAFE, "RUN")
+    document = json.loads(project.run(*command, "--json").stdout)
+    assert (document["outcome"], document["exit_status"], document["stage"]) == ("UNSAFE", exitcode.UNSAFE, "RUN")
 
 
 def test_gluonmap_run_claims_nothing_about_numbers_without_a_reference(project: Project) -> None:
@@ -225,8 +225,8 @@ def test_a_loop_without_end_is_hung(project: Project) -> None:
     project.kernel("executed")
     project.write("probes/executed.py", PROBE.format(knobs={"HOW": ["right"]}) + REFERENCE)
     command = ("run", "kernels/executed.py", "-t", "gfx942", "--set", "HOW=endless", "--deadline", "6", "--json")
-    told = json.loads(project.run(*command).stdout)
-    assert (told["outcome"], told["stage"], told["kind"]) == ("HUNG", "RUN", "deadline")
+    document = json.loads(project.run(*command).stdout)
+    assert (document["outcome"], document["stage"], document["kind"]) == ("HUNG", "RUN", "deadline")
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ def test_a_failing_baseline_has_no_knobs_but_says_why_and_what_to_do() -> None:
     assert "--deadline" in mapped(description, ({}, hung)).next_step
 
 
-def test_the_three_kinds_of_dead_knobs_are_told_apart() -> None:
+def test_the_three_kinds_of_dead_knobs_differ_in_their_reasons() -> None:
     same = passes("base")
     space = mapped(
         described(DEAD=(0, 1), READ=(1, 2), kpack=(1, 2)),
