@@ -7,16 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from gluonmap.model.errors import GluonmapError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from gluonmap.model.space_map import SpaceMap
 
 
 def targets(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return names and aliases of targets; in a comma-separated list, for the part after the last comma."""
+    from click.shell_completion import CompletionItem
+
     from gluonmap.model.targets import TARGETS
 
     before, comma, begun = incomplete.rpartition(",")
@@ -35,6 +38,8 @@ def moves(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> li
     bash splits words at `=` (COMP_WORDBREAKS): then the knob is already a word of the command line, and only the value
     is completed.
     """
+    from click.shell_completion import CompletionItem
+
     space = _map_of(ctx)
     if space is None:
         return []
@@ -61,7 +66,7 @@ def _map_of(ctx: click.Context) -> SpaceMap | None:
 def _values(space: SpaceMap) -> Iterator[tuple[str, str, str]]:
     """Yield knob, value as the user types it, and outcome of each value."""
     from gluonmap.model.knobs import Effect
-    from gluonmap.probe.screen import spelled
+    from gluonmap.probe.spelling import spelled
 
     for name, knob in space.knobs.items():
         for value in knob.values:

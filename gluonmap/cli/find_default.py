@@ -91,7 +91,7 @@ def _given(ctx: click.Context) -> Iterator[tuple[str, str]]:
 
 def _command(kernel_file: Path, default: DefaultSearch, given: list[tuple[str, str]]) -> str:
     """Return the `gluonmap probe` that starts from the found baseline."""
-    from gluonmap.probe.screen import quoted
+    from gluonmap.probe.spelling import quoted
 
     repair = default.repair
     moves: Config = repair.passing[0].moves if repair and repair.passing else {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gluonmap.cli.option_values import names_of, pair, values_of
+from gluonmap.cli.race_inputs import inputs_of, map_to_race
 from gluonmap.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,7 +88,6 @@ def _measured(
     Raises:
         UsageError: the kernel has no such argument; there are fewer than two values; there is no device.
     """
-    from gluonmap.cli.race import inputs_of, mapped
     from gluonmap.probe.settings import default_jobs
     from gluonmap.race import lineup, results, run
 
@@ -99,7 +99,7 @@ def _measured(
             )
         if len({repr(value) for value in values}) < 2:
             raise UsageError(f"--measure {name} compares two values or more: --measure {name}=16,4096.")
-    _, space = mapped(kernel_or_map, advice.kernel, probe_file, None, quiet=False)
+    _, space = map_to_race(kernel_or_map, advice.kernel, probe_file, None, quiet=False)
     found, probe = inputs_of(space, probe_file)
     splits = []
     for name, values in wanted:

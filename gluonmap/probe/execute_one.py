@@ -14,8 +14,8 @@ from gluonmap.model.events import Event
 from gluonmap.model.inspection import Inspection
 from gluonmap.model.targets import Target
 from gluonmap.model.verdict import Verdict
-from gluonmap.probe import screen
 from gluonmap.probe.campaign import Campaign
+from gluonmap.probe.current_lines import current_lines
 from gluonmap.probe.inspection import current_paths, inspect
 from gluonmap.probe.session import require_grid
 from gluonmap.probe.target_choice import execution_request
@@ -96,5 +96,5 @@ def _described(
 
 def _place(campaign: Campaign, inspection: Inspection, verdict: Verdict) -> str:
     location = verdict.reason.location if verdict.reason else None
-    line = screen.current_lines(inspection, current_paths(campaign, inspection))(location) if location else None
+    line = current_lines(inspection, current_paths(campaign, inspection))(location) if location else None
     return f"{Path(location.file).name}:{line}" if location and line else ""

@@ -14,7 +14,7 @@ from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import Target
 from gluonmap.model.verdict import Answer, Fault, Outcome, Verdict
-from gluonmap.probe import map_writer, repair_baseline, screen
+from gluonmap.probe import map_fold, map_writer, repair_baseline, screen
 from gluonmap.probe.campaign import Campaign
 from gluonmap.probe.repair_baseline import BaselineRepair, RepairSpace
 from gluonmap.probe.session import KernelSession, open_session, oracle_of
@@ -61,7 +61,7 @@ def find_default(campaign: Campaign, target: Target, budget: int) -> DefaultSear
             oracle = oracle.with_baseline(candidate, warm=False).with_limits(campaign.limits(REPAIR_DEADLINE_S))
             repair = _repair(campaign, session, description, oracle, base, budget)
         identity = map_writer.identity_of(campaign, target, session.head, probe.path)
-        space = screen.fold(description, inspection, identity, answers, {}, session.lines)
+        space = map_fold.fold(description, inspection, identity, answers, {}, session.lines)
     return DefaultSearch(map_writer.with_missing_api(campaign, space, inspection, target), repair)
 
 

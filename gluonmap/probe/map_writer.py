@@ -15,8 +15,9 @@ from gluonmap.model.inspection import Inspection
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import Target
 from gluonmap.model.verdict import Outcome
-from gluonmap.probe import screen
+from gluonmap.probe import map_fold
 from gluonmap.probe.campaign import Campaign
+from gluonmap.probe.current_lines import current_lines
 from gluonmap.probe.inspection import current_paths, relative_files
 from gluonmap.probe.target_choice import api_uses, lacks, predecessors_of_api
 from gluonmap.runner.journal import Head
@@ -31,10 +32,10 @@ class StoredMap:
     path: Path
 
 
-def identity_of(campaign: Campaign, target: Target, head: Head, probe_file: str) -> screen.MapIdentity:
+def identity_of(campaign: Campaign, target: Target, head: Head, probe_file: str) -> map_fold.MapIdentity:
     """Return what the map says about itself."""
     inspection = head.inspection
-    return screen.MapIdentity(
+    return map_fold.MapIdentity(
         file=_shown(campaign.path),
         triton=campaign.triton,
         stubs=campaign.settings.stubs,
@@ -57,7 +58,7 @@ def with_missing_api(campaign: Campaign, space: SpaceMap, inspection: Inspection
             step = f"the kernel is written with {api}'s API: probe it there with --target {api}"
             return msgspec.structs.replace(space, next_step=step)
         return space
-    line = screen.current_lines(inspection, current_paths(campaign, inspection))(use.location)
+    line = current_lines(inspection, current_paths(campaign, inspection))(use.location)
     allowed = [t.name for t in targets.TARGETS if t.name not in excluded]
     step = f"probe it where the API exists: --target {', '.join(allowed) or 'none of the known ones'}"
     reason = f"{lacks(target.name, use, line)}; the compile confirms it: {space.reason}"

@@ -1,4 +1,4 @@
-"""Compile configurations of a stored map in isolated children, from the map alone."""
+"""Recompiler: compiles configurations of a stored map in isolated children, from the map alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from gluonmap.model.errors import OracleFault, UsageError
 from gluonmap.model.inspection import Inspection
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import COMPILED, Answer, Fault, Verdict
-from gluonmap.probe import rebuild, screen
+from gluonmap.probe import rebuild
+from gluonmap.probe.current_lines import current_lines
 from gluonmap.probe.settings import IMPORT_DEADLINE_S, LEAST_DEADLINE_S, default_jobs, default_memory_bytes
 from gluonmap.runner import diagnostics, environment
 from gluonmap.runner.processes import Ending, Isolation
@@ -26,9 +27,7 @@ class Recompiler:
         self.functions = inspection.functions
         self.asked = 0
         """Number of configurations compiled so far."""
-        self._lines = screen.current_lines(
-            inspection, {}
-        )  # the kernel was inspected just now, so its lines are today's
+        self._lines = current_lines(inspection, {})  # the kernel was inspected just now, so its lines are today's
         self._loadable = inspection.quiet and space.outcome in COMPILED
 
     def __call__(self, configs: Iterable[Config]) -> Iterator[tuple[Config, Answer]]:

@@ -20,8 +20,9 @@ from gluonmap.model.joint_map import Joint
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import Target
 from gluonmap.model.verdict import Answer, Verdict, compiled, digest_of
-from gluonmap.probe import execute_programs, map_writer, screen
+from gluonmap.probe import execute_programs, map_fold, map_writer, screen
 from gluonmap.probe.campaign import Campaign
+from gluonmap.probe.current_lines import Lines, current_lines
 from gluonmap.probe.inspection import current_paths, head_for
 from gluonmap.probe.joint_search import INTERRUPTED, JointSearch
 from gluonmap.probe.map_writer import StoredMap
@@ -56,7 +57,7 @@ class KernelSession:
     head: Head
     probe: ProbeFile
     oracle: Oracle
-    lines: screen.Lines
+    lines: Lines
 
 
 @contextlib.contextmanager
@@ -73,7 +74,7 @@ def open_session(campaign: Campaign, target: Target) -> Iterator[KernelSession]:
             note = f"{record.path}: damaged lines {lines} are ignored; their candidates are asked again"
             campaign.listen(Event("note", note))
         head = head_for(campaign, record, target, probe)
-        current = screen.current_lines(head.inspection, current_paths(campaign, head.inspection, head.folder))
+        current = current_lines(head.inspection, current_paths(campaign, head.inspection, head.folder))
         yield KernelSession(target, record, head, probe, oracle_of(campaign, record, head, probe.path), current)
 
 
@@ -161,7 +162,7 @@ class _Steps:
     def map_of(self, answers: Mapping[str, Answer]) -> SpaceMap:
         """Return the map that the answers give, with the result of the joint search."""
         session = self.session
-        space = screen.fold(
+        space = map_fold.fold(
             self.description,
             self.inspection,
             map_writer.identity_of(self.campaign, session.target, session.head, session.probe.path),

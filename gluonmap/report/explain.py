@@ -15,7 +15,7 @@ from gluonmap.model.joint_map import Constraint, Standing
 from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
-from gluonmap.probe.screen import quoted
+from gluonmap.probe.spelling import quoted
 from gluonmap.query import coverage
 from gluonmap.query.explain import Explanation, FailingPart, Matter, Neighbour
 from gluonmap.query.feasibility import Basis, Judgement, executions, key_of, moves_of

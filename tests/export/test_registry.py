@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +90,14 @@ def test_an_unknown_format_is_a_usage_error(stored: Path) -> None:
         ({"description": "two\nlines"}, "needs a description of one line"),
     ],
 )
-def test_a_malformed_exporter_cannot_be_declared(changed: dict[str, str], complaint: str) -> None:
+def test_a_malformed_exporter_cannot_be_declared(changed: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        dataclasses.replace(CSV, **changed)
+        by_name([CSV._replace(**changed)])
 
 
 @pytest.mark.parametrize("missing", ["name", "description", "file_name", "render"])
 def test_a_half_declared_exporter_is_an_error(missing: str) -> None:
-    parts: dict[str, Any] = {field.name: getattr(CSV, field.name) for field in dataclasses.fields(CSV)}
+    parts: dict[str, Any] = CSV._asdict()
     del parts[missing]
     with pytest.raises(TypeError, match=missing):
         Exporter(**parts)

@@ -131,10 +131,10 @@ def test_the_same_map_gives_the_same_bytes_under_another_hash_seed(made: dict[st
     )
     maps = [path for path in MAPS if "gemm" in path.name]
     environment = {**os.environ, "PYTHONHASHSEED": "77"}
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program, *map(str, maps)], env=environment, capture_output=True, text=True, check=True
     )
-    assert told.stdout.split() == [hashlib.sha256(made[str(path)].data).hexdigest() for path in maps]
+    assert result.stdout.split() == [hashlib.sha256(made[str(path)].data).hexdigest() for path in maps]
 
 
 def test_pages_of_committed_maps_stay_below_half_a_megabyte(made: dict[str, Page]) -> None:
@@ -204,13 +204,13 @@ def test_every_value_of_every_knob_has_a_cell_that_opens_all_that_is_known_of_it
                 label = value_label(value.value)
                 assert button.all("span", "value")[0].text == label
                 assert button.attributes["aria-label"].startswith(f"{label}, ")
-                told = root.identified(button.attributes["aria-controls"])
-                assert told.attributes["aria-label"] == f"{name} = {label}"
-                assert f"{name} = {label}" in told.all("h3")[0].text
+                part = root.identified(button.attributes["aria-controls"])
+                assert part.attributes["aria-label"] == f"{name} = {label}"
+                assert f"{name} = {label}" in part.all("h3")[0].text
                 for text in (value.outcome, first_line(value.reason), value.repeat, *value.because, value.digest):
-                    assert visible(text) in told.text
+                    assert visible(text) in part.text
                 if value.line is not None:
-                    assert f"{value.file or space.file}:{value.line}" in told.text
+                    assert f"{value.file or space.file}:{value.line}" in part.text
 
 
 def test_a_cell_says_by_glyph_and_tone_what_its_value_does() -> None:
@@ -228,8 +228,8 @@ def test_a_cell_says_by_glyph_and_tone_what_its_value_does() -> None:
 def test_values_of_one_program_stand_in_one_chain() -> None:
     chains = [flat(chain.text) for chain in read(map_page.render(MXFP4)).all("span", "chain")]
     assert {"●0 ≡○1", "○1 ≡●2 ≡○3 ≡○4", "Δ4 ≡Δ8"} <= {re.sub("≡ ", "≡", chain) for chain in chains}
-    told = read(map_page.render(MXFP4)).identified("k9-2-told")
-    assert "inert; one program with 0" in told.text
+    part = read(map_page.render(MXFP4)).identified("k9-2-details")
+    assert "inert; one program with 0" in part.text
 
 
 def test_every_mark_has_a_tone_and_every_tone_a_colour_of_its_own() -> None:
@@ -247,7 +247,7 @@ def test_every_mark_has_a_tone_and_every_tone_a_colour_of_its_own() -> None:
 
 def test_a_constraint_is_told_with_both_its_sides_and_how_far_it_is_proved() -> None:
     root = read(map_page.render(together()))
-    told = flat(root.identified("c1").text)
+    part = flat(root.identified("c1").text)
     for text in (
         "M * N * STAGES <= 8192 learned",
         "asked 3 broke it and failed so, 9 met it and got past",
@@ -261,7 +261,7 @@ def test_a_constraint_is_told_with_both_its_sides_and_how_far_it_is_proved() -> 
         "proof By sampling: at 95% confidence at most 4.2% of the predicted passes and none of the predicted failures "
         "are mistaken.",
     ):
-        assert text in told
+        assert text in part
 
 
 @pytest.mark.parametrize(
@@ -327,16 +327,16 @@ def test_pairs_of_knobs_show_their_feasible_share_and_what_was_asked() -> None:
 
 def test_programs_stand_with_what_they_take_and_spills_are_marked() -> None:
     root = read(map_page.render(together()))
-    told = section(root, "programs")
-    rows = [[flat(cell.text) for cell in row.inside] for row in told.all("tr")]
+    part = section(root, "programs")
+    rows = [[flat(cell.text) for cell in row.inside] for row in part.all("tr")]
     assert [flat(head).rstrip() for head in rows[0]] == ["#", "program", "M", "spills", "scratch", "asked"]
     assert rows[1:] == [
         ["1", "aa01 baseline", "32", "0", "0 B", "3"],
         ["2", "bb02", "64", "42 ▲", "168 B ▲", "1"],
     ]
-    assert "Of 2 programs 1 spills, up to 42; 1 uses scratch, up to 168 B." in flat(told.text)
-    assert "All take SGPR spills 0, VGPR 120, AGPR 0, SGPR 40, LDS 49,152 B, waves/SIMD 4" in flat(told.text)
-    assert "never changed a program: MODE" in flat(told.text)
+    assert "Of 2 programs 1 spills, up to 42; 1 uses scratch, up to 168 B." in flat(part.text)
+    assert "All take SGPR spills 0, VGPR 120, AGPR 0, SGPR 40, LDS 49,152 B, waves/SIMD 4" in flat(part.text)
+    assert "never changed a program: MODE" in flat(part.text)
 
 
 def test_what_does_not_end_in_the_compiler_is_told_beside_the_programs() -> None:
@@ -348,16 +348,16 @@ def test_what_does_not_end_in_the_compiler_is_told_beside_the_programs() -> None
     more = (*space.joint.tried, tried({"N": 64, "M": 64}, "HUNG"))
     endless = replace(space, joint=replace(space.joint, tried=more))
     assert programs.endless(endless) == ["M=64, N=64"]
-    told = section(read(map_page.render(endless)), "programs")
-    assert "1 configuration did not end in the compiler before the deadline" in flat(told.text)
+    part = section(read(map_page.render(endless)), "programs")
+    assert "1 configuration did not end in the compiler before the deadline" in flat(part.text)
     assert programs.endless(MXFP4) == ["NUM_KSPLIT = 128"]
 
 
 def test_a_long_list_of_programs_is_cut_and_keeps_those_that_spill(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "MOST_ROWS", 1)
-    told = section(read(map_page.render(together())), "programs")
-    assert [flat(row.inside[1].text) for row in told.all("tr")[1:]] == ["bb02"]
-    assert "1 of 2 programs, those that spill first; the JSON has all." in flat(told.text)
+    part = section(read(map_page.render(together())), "programs")
+    assert [flat(row.inside[1].text) for row in part.all("tr")[1:]] == ["bb02"]
+    assert "1 of 2 programs, those that spill first; the JSON has all." in flat(part.text)
 
 
 def test_without_a_joint_part_the_programs_are_those_of_single_values() -> None:
@@ -392,14 +392,14 @@ def test_what_a_device_said_stands_in_a_table_in_the_cells_and_beside_the_progra
         joint=replace(space.joint, programs=timed, refused=(Refused({"M": 64}, "cc03", "WRONG", "CHECK", "x", "y"),)),
     )
     root = read(map_page.render(space))
-    told = section(root, "device")
-    assert flat(told.all("h2")[0].text) == "On NVIDIA <H200>, up to TIME"
-    rows = [[flat(cell.text) for cell in row.inside] for row in told.all("tr")[1:]]
+    part = section(root, "device")
+    assert flat(part.all("h2")[0].text) == "On NVIDIA <H200>, up to TIME"
+    rows = [[flat(cell.text) for cell in row.inside] for row in part.all("tr")[1:]]
     assert rows == [
         ["baseline", "PASS", "2.0e-04, 1.0e-03", "120.5 ± 0.4%", ""],
         ["M = 64", "WRONG relative error (CHECK)", "5.0e-01, 1.0e-03", "", "racy"],
     ]
-    cell = root.identified("k1-3-told")
+    cell = root.identified("k1-3-details")
     assert "on the device up to CHECK error 5.0e-01, 1.0e-03 remark racy" in flat(cell.text)
     listed = section(root, "programs")
     assert "median µs" in flat(listed.all("thead")[0].text)
@@ -412,17 +412,17 @@ def test_what_a_device_said_stands_in_a_table_in_the_cells_and_beside_the_progra
 
 def test_a_race_shows_times_with_spread_the_noise_floor_and_ties() -> None:
     space = together()
-    told = section(read(map_page.render(space, [raced(space)])), "race")
-    rows = [[flat(cell.text) for cell in row.inside] for row in told.all("table")[0].all("tr")]
+    part = section(read(map_page.render(space, [raced(space)])), "race")
+    rows = [[flat(cell.text) for cell in row.inside] for row in part.all("table")[0].all("tr")]
     assert rows[1:] == [
         ["M=64", "90.0", "85.0 – 95.0", "0.900", "0.880 – 0.920", "win", "leads"],
         ["M=16", "99.9", "94.9 – 104.9", "0.999", "0.990 – 1.002", "tie", "loses"],
         ["baseline", "100.0", "95.0 – 105.0", "1.000", "1.000 – 1.000", "", "loses"],
     ]
-    assert "noise floor 0.40%, from the baseline twice: a smaller difference is a tie" in flat(told.text)
-    assert "win: 10.0 % faster than the baseline" in told.text
-    assert "M=16: out of <resources>" in flat(told.text)
-    picture = told.all("svg")[0]
+    assert "noise floor 0.40%, from the baseline twice: a smaller difference is a tie" in flat(part.text)
+    assert "win: 10.0 % faster than the baseline" in part.text
+    assert "M=16: out of <resources>" in flat(part.text)
+    picture = part.all("svg")[0]
     band = picture.all("rect", "noise")[0].attributes
     one = int(re.match(r"M(\d+)", picture.all("path", "one")[0].attributes["d"])[1])
     assert int(band["x"]) < one < int(band["x"]) + int(band["width"])
@@ -490,17 +490,17 @@ def test_text_of_others_is_shown_and_becomes_nothing_else() -> None:
 def test_a_long_text_is_cut_and_whole_when_opened() -> None:
     text = "<&>" + "x" * 10_000 + "\nsecond & last"
     root = read(map_page.render(hostile(text)))
-    told = root.identified("k1-1-told")
-    reason = told.all("dd")[1]
+    part = root.identified("k1-1-details")
+    reason = part.all("dd")[1]
     assert reason.all("span", "said")[0].text == "<&>" + "x" * 237 + " …"
     assert reason.all("summary")[0].text == "The whole text, 10,017 characters"
     assert reason.all("pre")[0].text == text
 
 
 def test_a_text_beyond_all_measure_is_cut_with_a_word() -> None:
-    told = read(map_page.render(replace(ABORTED, reason="y" * 1_000_000))).all("details")[0]
-    assert told.all("summary")[0].text == "The whole text, 1,000,000 characters: the first 20,000"
-    assert len(told.all("pre")[0].text) == 20_000
+    part = read(map_page.render(replace(ABORTED, reason="y" * 1_000_000))).all("details")[0]
+    assert part.all("summary")[0].text == "The whole text, 1,000,000 characters: the first 20,000"
+    assert len(part.all("pre")[0].text) == 20_000
 
 
 FOLDED = ("wbr", "details", "summary", "pre")

@@ -12,7 +12,7 @@ from gluonmap.diff.flips import Flip, Said
 from gluonmap.diff.regressions import Regression, RegressionKind
 from gluonmap.diff.resources import Growth
 from gluonmap.model.candidate import Config
-from gluonmap.probe.screen import quoted
+from gluonmap.probe.spelling import quoted
 from gluonmap.report.diff.headline import side
 from gluonmap.report.plain_text import Statement, config_text, first_line, shorten, visible
 from gluonmap.report.resources import resource_name

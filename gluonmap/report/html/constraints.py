@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Certificate, Constraint, Joint, Standing, told
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.probe.screen import quoted
+from gluonmap.probe.spelling import quoted
 from gluonmap.query import coverage
 from gluonmap.report.html.knob_table import TONES
 from gluonmap.report.knobs import source_demand

@@ -156,10 +156,10 @@ def test_a_click_opens_a_value_and_closes_the_other_one_of_its_knob(visit: Any) 
     cells = page.locator(".cell")
     cells.nth(0).click()
     cells.nth(1).click()
-    assert shown(page) == ["k1-2-told"]
-    told = page.locator("#k1-2-told").inner_text()
+    assert shown(page) == ["k1-2-details"]
+    details = page.locator("#k1-2-details").inner_text()
     for text in ("CRASHED SIGABRT", "Invalid basis 128", "gemm_mxfp4.py:139", "gluonmap repeat reports/cdna4"):
-        assert text in told
+        assert text in details
     cells.nth(1).click()
     assert shown(page) == []
 
@@ -178,17 +178,17 @@ def test_a_link_to_a_value_opens_it(visit: Any) -> None:
     page = visit("mxfp4")
     page.goto(f"{page.url}#k6-1")
     page.reload()
-    assert shown(page) == ["k6-1-told"]
+    assert shown(page) == ["k6-1-details"]
 
 
 def test_every_value_of_two_maps_is_reached_by_tab_and_opens_both_sides(visit: Any) -> None:
     page = visit("diff")
     page.locator(".cell").first.focus()
     for _ in range(page.locator(".cell").count()):
-        told = page.evaluate("document.activeElement.getAttribute('aria-controls')")
+        details = page.evaluate("document.activeElement.getAttribute('aria-controls')")
         page.keyboard.press("Enter")
-        assert told in shown(page)
-        sides = page.locator(f"#{told} h4").all_inner_texts()
+        assert details in shown(page)
+        sides = page.locator(f"#{details} h4").all_inner_texts()
         assert [side.split()[0] for side in sides] == ["A", "B"]
         page.keyboard.press("Escape")
         assert shown(page) == []
@@ -367,8 +367,8 @@ def test_hostile_texts_stand_on_the_page_as_they_are_and_run_nothing(visit: Any)
     page = visit("hostile")
     assert page.locator("h1 .kernel").text_content() == visible(HOSTILE)
     page.locator(".cell").first.click()
-    told = page.locator(".details:visible")
-    assert visible(HOSTILE) in told.inner_text()
+    details = page.locator(".details:visible")
+    assert visible(HOSTILE) in details.inner_text()
     assert page.locator("img, main script").count() == 0
 
 
@@ -383,8 +383,8 @@ def test_hostile_texts_stand_on_the_page_of_two_maps_and_run_nothing(visit: Any)
 def test_a_long_line_is_cut_and_opens_whole(visit: Any) -> None:
     page = visit("long")
     page.locator(".cell").first.click()
-    told = page.locator(".details:visible")
-    whole = told.locator("details").first
+    details = page.locator(".details:visible")
+    whole = details.locator("details").first
     assert not whole.locator("pre").is_visible()
     whole.locator("summary").click()
     assert whole.locator("pre").inner_text() == "x" * 10_000
