@@ -130,14 +130,14 @@ class Validation:
         return tuple(rows[inside[0]].tolist()) if len(inside) else None
 
     def confirm(self, row: tuple[int, ...]) -> None:
-        """Note that the model was right on a drawn configuration."""
+        """Record that the model was right on a drawn configuration."""
         name = self._waiting.pop(row, None)
         if name is not None:
             self.draws[name] += 1
             self.fresh[name] += 1
 
     def skip(self, row: tuple[int, ...]) -> None:
-        """Note that a drawn configuration had no answer. It counts for nothing."""
+        """Record that a drawn configuration had no answer. It counts for nothing."""
         self._waiting.pop(row, None)
 
     @property
@@ -145,7 +145,7 @@ class Validation:
         return all(self.complete.values())
 
     def certificate(self, statements: Sequence[str]) -> Certificate:
-        """What was proved so far."""
+        """Return what the draws prove so far, with further statements."""
         strata = tuple(self._stratum(name) for name in STRATA)
         return Certificate(self.confidence, self.restarts, strata, (*self._words(strata), *statements))
 
