@@ -221,13 +221,13 @@ class _RepairSearch:
         counter = itertools.count()
 
         def push(parent: BaselineChange) -> None:
-            if not _is_evidence(parent.answer):
+            if not _may_be_extended(parent.answer):
                 return  # a candidate that hangs would hang again with one more knob turned
             for single in self._singles():
                 (name,) = single
                 child = {**parent.moves, **single}
                 alone = self.tried.get(_key(single))
-                if name in parent.moves or _key(child) in self.tried or (alone and not _is_evidence(alone.answer)):
+                if name in parent.moves or _key(child) in self.tried or (alone and not _may_be_extended(alone.answer)):
                     continue
                 worse = alone is not None and self._distance(alone.answer) > self._distance(self.base)
                 rank = (self.broken(child), self._distance(parent.answer), worse, self.size(child))
@@ -308,7 +308,7 @@ def _holds(text: str, names: Mapping[str, Value]) -> bool:
         return True  # the expression reads a name that this configuration does not have
 
 
-def _is_evidence(answer: Answer) -> bool:
+def _may_be_extended(answer: Answer) -> bool:
     """Return whether an answer says something about configurations with more moves."""
     return isinstance(answer, Verdict) and answer.outcome is not Outcome.HUNG
 

@@ -30,7 +30,7 @@ def singles(description: Description) -> dict[tuple[str, int], Candidate]:
     }
 
 
-def changing(description: Description, answers: Mapping[str, Answer]) -> dict[str, list[Value]]:
+def result_changing_values(description: Description, answers: Mapping[str, Answer]) -> dict[str, list[Value]]:
     """Return values by knob whose result is not the baseline's, where no reference says which result is right."""
     found: dict[str, list[Value]] = {}
     for (name, place), candidate in singles(description).items():
@@ -40,7 +40,7 @@ def changing(description: Description, answers: Mapping[str, Answer]) -> dict[st
     return found
 
 
-def failing(description: Description, answers: Mapping[str, Answer]) -> dict[str, list[Value]]:
+def values_failing_when_executed(description: Description, answers: Mapping[str, Answer]) -> dict[str, list[Value]]:
     """Return values by knob that compile, and fail when they are executed."""
     found: dict[str, list[Value]] = {}
     for (name, place), candidate in singles(description).items():
@@ -50,12 +50,12 @@ def failing(description: Description, answers: Mapping[str, Answer]) -> dict[str
     return found
 
 
-def without(problem: Mapping[str, Sequence[Value]]) -> list[str]:
+def restrictions_without(problem: Mapping[str, Sequence[Value]]) -> list[str]:
     """Return restrictions that leave these values out."""
     return [f"{name} not in {tuple(values)!r}" for name, values in problem.items()]
 
 
-def unread(inspection: Inspection, description: Description) -> Sequence[str]:
+def unread_knobs(inspection: Inspection, description: Description) -> Sequence[str]:
     """Return the knobs that neither the kernel nor the compiler nor any host expression reads."""
     texts = [description.grid, *description.derive.values(), *map(str, description.args.values())]
     host_text = " ".join(texts)

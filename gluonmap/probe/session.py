@@ -213,12 +213,12 @@ class _Steps:
     def _effort(self, problem: Mapping[str, Sequence[Value]] | None = None) -> Effort:
         """Return the effort with the probe file's restrictions, and with those that leave `problem` out."""
         effort = self.campaign.settings.effort
-        left_out = screen.without(problem or {})
+        left_out = screen.restrictions_without(problem or {})
         return dataclasses.replace(effort, restrict=(*self.session.probe.restrict, *left_out, *effort.restrict))
 
     def _search_jointly(self, answers: Mapping[str, Answer]) -> None:
         """Search all knobs together, then take the programs found to the settings' stage."""
-        problem = screen.changing(self.description, answers)
+        problem = screen.result_changing_values(self.description, answers)
         search = JointSearch(
             self.oracle,
             self.compiles,
@@ -226,13 +226,13 @@ class _Steps:
             self._effort(problem),
             self.session.lines,
             self.listen,
-            screen.unread(self.inspection, self.compiles),
+            screen.unread_knobs(self.inspection, self.compiles),
         )
         # One value whose code is unstable is enough: equal programs prove nothing in any configuration with it.
         stable = False not in self._stability().values()
         self.joint = search.search(_compile_answers(self.description, answers), stable=stable)
         if self.description.execution and self.joint.stopped != INTERRUPTED:
-            failing = screen.failing(self.description, answers)
+            failing = screen.values_failing_when_executed(self.description, answers)
             self.joint = execute_programs.execute(self.joint, self.oracle, self.description, self.listen, failing)
         if problem:
             self.joint = msgspec.structs.replace(self.joint, notes=(*self.joint.notes, _left_out(problem)))

@@ -44,9 +44,9 @@ def described(**domains: tuple[Value, ...]) -> Description:
 
 def test_only_knobs_that_nothing_reads_are_unread() -> None:
     knobs = described(TILE=(64, 128), DEAD=(0, 1), READ=(1, 2), num_warps=(4, 8))
-    assert screen.unread(KERNEL, knobs) == ["DEAD"]
+    assert screen.unread_knobs(KERNEL, knobs) == ["DEAD"]
     by_grid = dataclasses.replace(knobs, grid="cdiv(n, DEAD + 1)")
-    assert screen.unread(KERNEL, by_grid) == []
+    assert screen.unread_knobs(KERNEL, by_grid) == []
 
 
 def passes(digest: str, code: str = "", descriptor: str = "") -> Verdict:
