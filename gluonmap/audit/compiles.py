@@ -11,18 +11,21 @@ from gluonmap.model.errors import OracleFault
 from gluonmap.model.events import Event
 from gluonmap.model.targets import Target
 from gluonmap.model.verdict import Answer, Verdict
-from gluonmap.probe.campaign import DEADLINE_PER_BASELINE, IMPORT_DEADLINE_S, LEAST_DEADLINE_S, Campaign, Opened
+from gluonmap.probe.campaign import Campaign
+from gluonmap.probe.session import KernelSession
+from gluonmap.probe.settings import DEADLINE_PER_BASELINE, IMPORT_DEADLINE_S, LEAST_DEADLINE_S
 from gluonmap.runner import diagnostics, journal
-from gluonmap.runner.determinism import SecondOpinion
-from gluonmap.worker.protocol import Choice, Job, KernelFile, Limits
+from gluonmap.runner.determinism import DeterminismCheck
+from gluonmap.worker.protocol import Choice, Job, Limits
 
 
 class AuditCompiles:
     """The compiles of one kernel on one target."""
 
-    def __init__(self, campaign: Campaign, kernel: Opened, target: Target, second: SecondOpinion) -> None:
+    def __init__(self, campaign: Campaign, kernel: KernelSession, target: Target, second: DeterminismCheck) -> None:
         self.campaign, self.kernel, self.target, self.second = campaign, kernel, target, second
         self.settings, self.inspection = campaign.settings, kernel.head.inspection
+        self.oracle = kernel.oracle
         self.answers: dict[str, Answer] = {}
         """By candidate key."""
         self.compiled = 0
@@ -32,15 +35,15 @@ class AuditCompiles:
         """Return the answers, in the order of the candidates."""
         wanted = [(journal.key_of(candidate), candidate) for candidate in candidates]
         new = {key: candidate for key, candidate in wanted if key not in self.answers}
-        oracle, listen = self.kernel.oracle, self.campaign.listen
+        oracle, listen = self.oracle, self.campaign.listen
         if new:
             known = sum(oracle.known(candidate) is not None for candidate in new.values())
             listen(Event("plan", what, len(new), known))
-            for asked in oracle.ask(new.values()):
-                self.answers[journal.key_of(asked.candidate)] = asked.answer
-                if asked.fresh:
+            for reply in oracle.ask(new.values()):
+                self.answers[journal.key_of(reply.candidate)] = reply.answer
+                if reply.fresh:
                     self.compiled += 1
-                    listen(Event("answer", answer=asked.answer))
+                    listen(Event("answer", answer=reply.answer))
         return [self.answers[key] for key, _ in wanted]
 
     def one(self, candidate: Candidate, what: str) -> Answer:
@@ -49,11 +52,10 @@ class AuditCompiles:
 
     def lean_on(self, candidate: Candidate, answer: Verdict) -> None:
         """Fork later compiles from a server that has compiled this candidate, and scale their deadline by its time."""
-        oracle = self.kernel.oracle
-        oracle.prepare(candidate)
+        self.oracle = self.oracle.with_baseline(candidate)
         if self.settings.deadline_s is None:
             deadline = max(LEAST_DEADLINE_S, DEADLINE_PER_BASELINE * answer.seconds)
-            oracle.limits = Limits(deadline, self.settings.memory_bytes)
+            self.oracle = self.oracle.with_limits(Limits(deadline, self.settings.memory_bytes))
 
     def is_stable(self, candidate: Candidate) -> bool | None:
         """Return whether a second compile gave the same program; None if there was none."""
@@ -67,7 +69,7 @@ class AuditCompiles:
         Raises:
             OracleFault: the server was lost.
         """
-        file = KernelFile(str(self.campaign.path), self.inspection.kernel, self.settings.stubs)
+        file = self.campaign.kernel_file(self.inspection.kernel)
         deadline_s = self.settings.deadline_s or IMPORT_DEADLINE_S
         job = Job("choose", self.target.name, file, choice=choice)
         ending = self.campaign.isolation.ask(job, Limits(deadline_s, self.settings.memory_bytes))

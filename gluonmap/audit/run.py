@@ -16,7 +16,9 @@ from gluonmap.audit.target_audit import audit_target
 from gluonmap.model import codec, targets
 from gluonmap.model.errors import UsageError
 from gluonmap.model.events import Event, Listener, about
-from gluonmap.probe.campaign import Campaign, Settings
+from gluonmap.probe.campaign import Campaign
+from gluonmap.probe.settings import Settings
+from gluonmap.probe.target_choice import TargetChoice
 from gluonmap.runner.processes import Isolation
 
 
@@ -33,28 +35,28 @@ def run(settings: Settings, request: AuditRequest, chosen: Sequence[str], listen
     with Isolation(jobs=settings.jobs) as isolation:
         campaign = Campaign(settings, isolation, listen)
         names = [targets.find(name).name for name in chosen]
-        each = list(dict.fromkeys(names or _targets(campaign, request)))
+        each = list(dict.fromkeys(names or _targets(TargetChoice(campaign), request)))
         for target in each:
-            if len(each) > 1:
-                campaign.listen = about(target, listen)
+            of_target = campaign.with_listener(about(target, listen)) if len(each) > 1 else campaign
             mine = request
             if not names:
                 kept = tuple(source for source in request.sources if source.target in ("", target))
                 mine = dataclasses.replace(request, sources=kept)
-            yield audit_target(campaign, mine, targets.find(target))
+            yield audit_target(of_target, mine, targets.find(target))
 
 
-def _targets(campaign: Campaign, request: AuditRequest) -> list[str]:
+def _targets(choice: TargetChoice, request: AuditRequest) -> list[str]:
+    campaign = choice.campaign
     if named := [source.target for source in request.sources if source.target]:
         return named
     if request.map:
         return [codec.read_map(Path(request.map)).target]
-    if declared := campaign.declared_targets():
+    if declared := choice.declared_targets():
         return list(declared)
     mapped = [name for path in campaign.settings.root.glob(_MAPS) if (name := _target_of(path, campaign))]
     if mapped:
         return sorted(set(mapped))
-    found = [target.name for target in campaign.default_targets()]
+    found = [target.name for target in choice.default_targets()]
     which = f"{found[0]} alone" if len(found) == 1 else f"all {len(found)} targets, {', '.join(found)}"
     campaign.listen(Event("note", f"no target named: auditing {which} (--target)"))
     return found
