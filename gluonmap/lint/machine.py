@@ -15,8 +15,8 @@ from gluonmap.lint.tuner import probe_of
 from gluonmap.model import targets
 from gluonmap.model.inspection import FunctionSource
 from gluonmap.source.code_lines import absolute_line, source_of
-from gluonmap.source.kernel_text import excluded_targets, target_apis
 from gluonmap.source.syntax import Definition, dotted, text_of
+from gluonmap.source.target_api import excluded_targets, find_api_uses
 
 
 def check(subject: Subject, settings: Settings) -> Iterator[Finding]:
@@ -153,7 +153,7 @@ def _apis(subject: Subject) -> Iterator[Finding]:
         why = _meant(subject, kernel)
         sources = _sources(subject, kernel) if why else ()
         texts = {source.file: text_of(Path(source.file)) for source in sources}
-        use = excluded_targets(target_apis(sources, texts)).get(_TARGET.name) if sources else None
+        use = excluded_targets(find_api_uses(sources, texts)).get(_TARGET.name) if sources else None
         if use is not None:
             place = use.location
             at = absolute_line(texts[place.file], place) or 1

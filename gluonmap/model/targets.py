@@ -35,7 +35,7 @@ class Target:
     shared_bytes: int
     """Largest shared memory (LDS) of one work-group."""
     gluon_api: frozenset[str]
-    """Groups of Gluon's API that compile here, as the rules of `source.kernel_text` name them."""
+    """Groups of Gluon's API that compile here, as the rules of `source.target_api` name them."""
     predates_api: str = ""
     """Module of Gluon's API that was written for the next generation, though some of its functions compile here."""
     executed_on_cpu: bool = False

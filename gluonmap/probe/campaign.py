@@ -32,7 +32,7 @@ from gluonmap.runner.determinism import SecondOpinion
 from gluonmap.runner.journal import Head, Journal
 from gluonmap.runner.oracle import Oracle
 from gluonmap.runner.processes import Ending, Isolation
-from gluonmap.source import kernel_text, syntax
+from gluonmap.source import syntax, target_api
 from gluonmap.spec import probe_file as probefile
 from gluonmap.spec.description import Description, ExecutionRequest
 from gluonmap.spec.description_builder import Overrides, describe
@@ -274,17 +274,17 @@ class Campaign:
         ragged = probe.shapes.get(RAGGED, {}) if stage is not Stage.LAUNCH and regime != RAGGED else {}
         return ExecutionRequest(stage, self.device_name, probe.tree, probe.tolerance, dict(ragged))
 
-    def _excluded(self, inspection: Inspection) -> dict[str, kernel_text.ApiUse]:
-        return kernel_text.excluded_targets(self._apis(inspection))
+    def _excluded(self, inspection: Inspection) -> dict[str, target_api.ApiUse]:
+        return target_api.excluded_targets(self._apis(inspection))
 
     def _meant_for_successors(self, inspection: Inspection) -> list[targets.Target]:
         """Return the targets whose next generation's API the kernel calls."""
         modules = {use.api.partition(".")[0] for use in self._apis(inspection) if "." in use.api}
         return [target for target in targets.TARGETS if target.predates_api in modules]
 
-    def _apis(self, inspection: Inspection) -> tuple[kernel_text.ApiUse, ...]:
+    def _apis(self, inspection: Inspection) -> tuple[target_api.ApiUse, ...]:
         texts = {n: syntax.text_of(p) for n, p in self._paths(inspection, "").items() if p.is_file()}
-        return kernel_text.target_apis(inspection.functions, texts)
+        return target_api.find_api_uses(inspection.functions, texts)
 
     # -- one target ----------------------------------------------------------------------------------------------
 
@@ -834,7 +834,7 @@ def _how_it_ended(status: int) -> str:
     return exitcode.signal_name(status) or f"exit status {status}"
 
 
-def _lacks(target: str, use: kernel_text.ApiUse, line: int | None) -> str:
+def _lacks(target: str, use: target_api.ApiUse, line: int | None) -> str:
     where = f" (line {line})" if line else ""
     return f"the kernel uses {use.api}{where}, which {target} lacks"
 

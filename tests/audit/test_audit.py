@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import REPOSITORY, Finished, Project
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inspections import inspected
@@ -26,6 +25,7 @@ from maps import (
     tried,
 )
 from msgspec.structs import replace
+from project import REPOSITORY, Finished, Project
 
 from gluonmap.audit import bound_entries, one_target, rules, shipped_files
 from gluonmap.audit import run as auditor

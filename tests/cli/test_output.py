@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from conftest import REPOSITORY, Project
+from project import REPOSITORY, Project
 
 from gluonmap.cli.main import COMMANDS, cli
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from conftest import REPOSITORY
+from project import REPOSITORY
 
 import gluonmap
 from gluonmap import cdna
@@ -22,7 +22,7 @@ from gluonmap.model.candidate import Value
 from gluonmap.model.errors import UnknownTarget
 from gluonmap.model.verdict import Location, Resources
 from gluonmap.report import words
-from gluonmap.source.kernel_text import ApiUse, check_api_groups, excluded_targets
+from gluonmap.source.target_api import ApiUse, check_api_groups, excluded_targets
 
 PACKAGE = Path(gluonmap.__file__).parent
 
@@ -281,7 +281,7 @@ def test_an_api_of_the_next_generation_is_the_alias_of_another_row() -> None:
 
 MENTIONS = {
     "lint/machine.py": {"gfx942"},
-    "source/kernel_text.py": {"cdna3", "cdna4", "gfx1250", "hopper", "blackwell"},
+    "source/target_api.py": {"cdna3", "cdna4", "gfx1250", "hopper", "blackwell"},
 }
 """Rule GM302 is about gfx942; the others are modules of Gluon's API."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project
+from project import Project
 
 from gluonmap.model import exitcode
 from gluonmap.model.candidate import Call, Value

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cdna.assembly import text
-from conftest import Project
+from project import Project
 
 from gluonmap import cdna
 from gluonmap.model.candidate import Call, Candidate, Stage, Trial, Value

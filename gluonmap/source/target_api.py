@@ -77,7 +77,7 @@ class ApiUse(msgspec.Struct, frozen=True, omit_defaults=True):
     """It stands under an `if` that the compiler may decide, so that no target can be excluded for it."""
 
 
-def target_apis(functions: Sequence[FunctionSource], file_texts: Mapping[str, str]) -> tuple[ApiUse, ...]:
+def find_api_uses(functions: Sequence[FunctionSource], file_texts: Mapping[str, str]) -> tuple[ApiUse, ...]:
     """Return every use of a target's own Gluon API in the kernel and its helpers, in the order of the source.
 
     `file_texts` (file -> its text) resolves names that the files import.
