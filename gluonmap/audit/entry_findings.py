@@ -13,12 +13,12 @@ from gluonmap.audit.bound_entries import Bound, Names
 from gluonmap.audit.findings import Checked, FileChecked, Finding, Kind, Place, Severity, found
 from gluonmap.audit.shipped_files import Entry, Source
 from gluonmap.constraints.semantics import holds, scope_of
-from gluonmap.model import targets
+from gluonmap.model import outcomes, targets
 from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.knobs import KnobClass, KnobKind
-from gluonmap.model.outcomes import Feasibility
+from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Outcome, Resources
+from gluonmap.model.verdict import Resources
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,14 +150,6 @@ def _by_key(pairs: Iterator[tuple[Entry, str]]) -> Iterator[tuple[str, list[Entr
 
 # ---- what became of entries ----------------------------------------------------------------------------------------
 
-_FATES = {
-    Outcome.CRASHED: (Kind.ABORTS, "kills the compiler", "kill the compiler"),
-    Outcome.REJECTED: (Kind.REJECTED, "is rejected", "are rejected"),
-    Outcome.NO_RESOURCES: (Kind.OVER_BUDGET, "is over a budget", "are over a budget"),
-    Outcome.HUNG: (Kind.HUNG, "does not end", "do not end"),
-    Outcome.WRONG: (Kind.REJECTED, "computes wrong numbers", "compute wrong numbers"),
-    Outcome.UNSAFE: (Kind.REJECTED, "is unsafe", "are unsafe"),
-}
 _PREDICTED = (Kind.REJECTED, "fails by the map's constraints, uncompiled", "fail by the map's constraints, uncompiled")
 _SILENT = (Kind.NO_ANSWER, "has no answer", "have no answer")
 
@@ -174,8 +166,8 @@ def _fates(told: Sequence[Told]) -> Iterator[Finding]:
         first = group[0]
         kind, *verbs = _SILENT
         if first.verdict is Feasibility.INFEASIBLE:
-            known = first.outcome in Outcome.__members__
-            kind, *verbs = _FATES.get(Outcome(first.outcome), _PREDICTED) if known else _PREDICTED
+            outcome = outcomes.named(first.outcome)
+            kind, *verbs = _fate(outcome) if outcome and outcome.failed else _PREDICTED
         how = f" ({first.how})" if first.how and first.how not in ("budget", "deadline") else ""
         at = f" at {first.at}" if first.at else ""
         why = f": {first.reason}" if first.reason else ""
@@ -197,6 +189,20 @@ def _fates(told: Sequence[Told]) -> Iterator[Finding]:
         verb = "compiles" if len(too_big) == 1 else "compile"
         text = f"{_who(too_big)} {verb}, but no work-group fits: too many registers or too much shared memory"
         yield found(Kind.OVER_BUDGET, text, *(place_of(item.bound.entry) for item in too_big))
+
+
+def _fate(outcome: Outcome) -> tuple[Kind, str, str]:
+    """Return the kind of finding for a failing outcome, with its verb phrase for one entry and for several."""
+    match outcome:
+        case Outcome.CRASHED:
+            kind = Kind.ABORTS
+        case Outcome.NO_RESOURCES:
+            kind = Kind.OVER_BUDGET
+        case Outcome.HUNG:
+            kind = Kind.HUNG
+        case _:
+            kind = Kind.REJECTED
+    return kind, outcome.info.phrase, outcome.info.plural
 
 
 def _blamed(group: Sequence[Told]) -> Iterator[str]:

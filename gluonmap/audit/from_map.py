@@ -13,7 +13,7 @@ from gluonmap.audit.request import Wanted
 from gluonmap.audit.rules import MOST_SHOWN, Ground
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.errors import UsageError
-from gluonmap.model.outcomes import Feasibility
+from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.probe import rebuild
 from gluonmap.query.feasibility import Basis, Judge, key_of
@@ -85,7 +85,7 @@ def _told(bound: Bound, judge: Judge, reduced: ReducedSpace) -> Told:
         verdict=found.verdict,
         basis=basis,
         config=config,
-        outcome=found.outcome or ("PASS" if passing else "unknown"),
+        outcome=found.outcome or (Outcome.PASS.value if passing else "unknown"),
         reason=found.reason or (f"{found.basis} {untried}".rstrip() if unknown else ""),
         at=found.line,
         digest=found.digest,

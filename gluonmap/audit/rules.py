@@ -18,10 +18,9 @@ from gluonmap.constraints.counting import TooEntangled
 from gluonmap.constraints.semantics import holds
 from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.errors import UnknownKnob, UsageError
-from gluonmap.model.outcomes import Feasibility
+from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.relations import Relation, Written
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Outcome
 from gluonmap.query.feasibility import Basis, Judge, domains_of, key_of, moves_of
 from gluonmap.query.reduced_space import ReducedSpace, reduced_space
 

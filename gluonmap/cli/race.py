@@ -107,7 +107,7 @@ def mapped(
     """
     from gluonmap.cli.progress import Progress
     from gluonmap.model import codec
-    from gluonmap.model.verdict import COMPILED
+    from gluonmap.model.outcomes import COMPILED
     from gluonmap.probe import campaign
     from gluonmap.runner import environment
     from gluonmap.spec.description_builder import Overrides

@@ -34,6 +34,8 @@ class OutcomeInfo:
     """An execution ends with it because of what the kernel's code did; the launch itself was accepted."""
     glyph: str
     """One character, unique among outcomes, so that reports can be read without colour."""
+    ascii_glyph: str
+    """The glyph's stand-in for a terminal that shows nothing but ASCII."""
     colour: str
     """Colour of the glyph in a terminal, as rich names it."""
     tone: str
@@ -93,6 +95,7 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         from_compile=True,
         from_running_code=False,
         glyph="✓",
+        ascii_glyph="+",
         colour="green",
         tone="live",
         word="passes",
@@ -107,6 +110,7 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         from_compile=True,
         from_running_code=False,
         glyph="⊘",
+        ascii_glyph="x",
         colour="red",
         tone="rejected",
         word="rejected",
@@ -125,6 +129,7 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         from_compile=True,
         from_running_code=True,
         glyph="✗",
+        ascii_glyph="X",
         colour="red",
         tone="crashed",
         word="crashed",
@@ -143,6 +148,7 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         from_compile=True,
         from_running_code=False,
         glyph="↑",
+        ascii_glyph="^",
         colour="yellow",
         tone="over",
         word="over a resource limit",
@@ -157,6 +163,7 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         from_compile=True,
         from_running_code=True,
         glyph="∞",
+        ascii_glyph="~",
         colour="yellow",
         tone="hung",
         word="hung",
@@ -171,6 +178,7 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         from_compile=False,
         from_running_code=True,
         glyph="≠",
+        ascii_glyph="#",
         colour="red",
         tone="wrong",
         word="wrong numbers",
@@ -185,6 +193,7 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         from_compile=False,
         from_running_code=True,
         glyph="!",
+        ascii_glyph="!",
         colour="red",
         tone="unsafe",
         word="unsafe",
@@ -199,6 +208,7 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         from_compile=False,
         from_running_code=False,
         glyph="–",
+        ascii_glyph="-",
         colour="cyan",
         tone="unknown",
         word="skipped",
@@ -213,6 +223,7 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         from_compile=False,
         from_running_code=False,
         glyph="·",
+        ascii_glyph=".",
         colour="cyan",
         tone="unknown",
         word="not executed",

@@ -21,8 +21,9 @@ from gluonmap.model.events import Event, Listener, about
 from gluonmap.model.inspection import Inspection, SourceFile
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.knobs import KnobKind
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Answer, Fault, Outcome, Verdict, compiled, digest_of
+from gluonmap.model.verdict import Answer, Fault, Verdict, compiled, digest_of
 from gluonmap.probe import execute_programs, repair_baseline, screen
 from gluonmap.probe.joint_search import INTERRUPTED, Effort, Jointly
 from gluonmap.probe.repair_baseline import Mended

@@ -23,8 +23,9 @@ from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.events import Event, Listener
 from gluonmap.model.inspection import LiteralRule
 from gluonmap.model.joint_map import Constraint, Joint, Sizes, Tried, ValueClasses, Verified
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.relations import Member, Written
-from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Verdict, digest_of, passed
+from gluonmap.model.verdict import Answer, Fault, Location, Verdict, digest_of, passed
 from gluonmap.query import reduced_space
 from gluonmap.runner import interrupts, journal
 from gluonmap.runner.oracle import Oracle, Query

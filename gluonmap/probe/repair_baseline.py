@@ -18,8 +18,9 @@ from gluonmap.constraints import expressions
 from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import LiteralRule
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.targets import Target
-from gluonmap.model.verdict import Answer, Outcome, Verdict, passed
+from gluonmap.model.verdict import Answer, Verdict, passed
 
 BATCH = 8
 """Candidates that are asked before their answers decide about the next: more keeps more cores busy, and wastes more."""

@@ -15,8 +15,9 @@ from gluonmap.model.candidate import Candidate, Config, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import FunctionSource, Inspection, LiteralRule
 from gluonmap.model.knobs import Effect, KnobClass, KnobKind
+from gluonmap.model.outcomes import COMPILED, Outcome
 from gluonmap.model.space_map import KnobMap, Measured, OnDevice, Recipe, SpaceMap, ValueMap
-from gluonmap.model.verdict import COMPILED, Answer, Fault, Location, Outcome, Program, Verdict, compiled, digest_of
+from gluonmap.model.verdict import Answer, Fault, Location, Program, Verdict, compiled, digest_of
 from gluonmap.runner.journal import compile_key, key_of
 from gluonmap.source import code_lines, syntax
 from gluonmap.source.literal_rules import read_literal_rules
@@ -30,7 +31,6 @@ _CHANGES = {
     "instructions": "instructions",
     "launch only": "threads or shared memory of the launch",
 }
-EXECUTED_WRONG = (Outcome.WRONG, Outcome.UNSAFE, Outcome.CRASHED, Outcome.HUNG)
 """Outcomes of an execution that speak against a value."""
 UNSTABLE = "unstable code: another compile of it gave another program, so equal programs prove nothing"
 Lines = Callable[[Location], int | None]
@@ -83,7 +83,7 @@ def failing(description: Description, answers: Mapping[str, Answer]) -> dict[str
     found: dict[str, list[Value]] = {}
     for (name, place), candidate in singles(description).items():
         answer = answers.get(key_of(candidate))
-        if isinstance(answer, Verdict) and answer.stage.executes and answer.outcome in EXECUTED_WRONG:
+        if isinstance(answer, Verdict) and answer.stage.executes and answer.outcome.info.from_running_code:
             found.setdefault(name, []).append(description.knobs[name].domain[place])
     return found
 

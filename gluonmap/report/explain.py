@@ -10,11 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from gluonmap.model import outcomes
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Constraint, Standing
-from gluonmap.model.outcomes import Feasibility
+from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Outcome
 from gluonmap.probe.screen import quoted
 from gluonmap.query import coverage
 from gluonmap.query import feasibility as judging
@@ -23,7 +23,6 @@ from gluonmap.query.feasibility import Basis, Judgement, key_of, moves_of
 from gluonmap.report import execution
 from gluonmap.report.knobs import source_demand
 from gluonmap.report.map_header import target_name
-from gluonmap.report.marks import outcome_of
 from gluonmap.report.plain_text import config_text, first_line, listed, location, shorten, value_label, visible
 from gluonmap.report.resources import resource_figures
 
@@ -96,8 +95,8 @@ def repeat_command(space: SpaceMap, map_name: str, config: Config) -> str:
 
 def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> str:
     """One sentence: what a judgement rests on."""
-    outcome = outcome_of(judgement.outcome)
-    did = "passes" if judgement.outcome == "PASS" else f"{judgement.outcome}" if outcome else "no answer"
+    outcome = outcomes.named(judgement.outcome)
+    did = "passes" if outcome is Outcome.PASS else f"{judgement.outcome}" if outcome else "no answer"
     match judgement.basis:
         case Basis.COMPILED if fresh:
             return f"Compiled now: {did}."

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gluonmap.model.joint_map import Joint
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.report import execution, figures
 from gluonmap.report import joint as together
@@ -83,19 +84,12 @@ _ASCII = str.maketrans(
     {
         "→": "->",
         "≤": "<=",
-        "✓": "+",
-        "⊘": "x",
-        "✗": "X",
-        "↑": "^",
-        "∞": "~",
-        "≠": "#",
-        "–": "-",
-        "·": ".",
         "●": "*",
         "○": "o",
         "Δ": "D",
     }
     | {"⌂": "h", "◇": "R", "≡": "=", "×": "x", "…": "..."}
+    | {outcome.info.glyph: outcome.info.ascii_glyph for outcome in Outcome}
 )
 
 

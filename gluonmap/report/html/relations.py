@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gluonmap.model import outcomes
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Certificate, Constraint, Joint, Standing, told
 from gluonmap.model.space_map import SpaceMap
@@ -15,7 +16,7 @@ from gluonmap.query import interactions
 from gluonmap.query.feasibility import domains_of
 from gluonmap.report.html.cells import TONES
 from gluonmap.report.knobs import source_demand
-from gluonmap.report.marks import OUTCOME_MARKS, Mark, outcome_of
+from gluonmap.report.marks import OUTCOME_MARKS, Mark
 from gluonmap.report.plain_text import config_text, value_label
 
 MOST_PAIRS = 12
@@ -73,7 +74,7 @@ def relations(space: SpaceMap, joint: Joint) -> list[Relation]:
 def _relation(space: SpaceMap, joint: Joint, number: int) -> Relation:
     item = joint.constraints[number]
     seen = tuples.seen(joint, item)
-    outcome = outcome_of(seen.outcome)
+    outcome = outcomes.named(seen.outcome)
     mark = OUTCOME_MARKS[outcome] if outcome is not None else Mark("", "", "unknown")
     sides = tuples.sides(joint, item)
     failing, passing, beside = _examples(space, item, seen)
