@@ -12,9 +12,10 @@ from gluonmap.model import targets
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.knobs import Effect, KnobKind
+from gluonmap.model.outcomes import COMPILED
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import LAUNCH_OPTIONS
-from gluonmap.model.verdict import COMPILED, Resources
+from gluonmap.model.verdict import Resources
 from gluonmap.query.diverse_subset import spread
 from gluonmap.query.equivalence import place_of
 from gluonmap.query.feasibility import domains_of

@@ -14,10 +14,10 @@ from gluonmap.model.candidate import Config, Stage, Value, same
 from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.joint_map import Constraint, Standing, Tried, Verified
 from gluonmap.model.knobs import Effect
-from gluonmap.model.outcomes import Feasibility, feasibility, is_evidence
+from gluonmap.model.outcomes import COMPILED, Feasibility, Outcome, feasibility, is_evidence
 from gluonmap.model.relations import Member
 from gluonmap.model.space_map import SpaceMap, ValueMap
-from gluonmap.model.verdict import COMPILED, Answer, Check, Figures, Outcome, Resources, Verdict, digest_of
+from gluonmap.model.verdict import Answer, Check, Figures, Resources, Verdict, digest_of
 
 
 class Basis(StrEnum):
@@ -386,7 +386,7 @@ def _of_tried(config: Config, tried: Tried, program: Verified | None) -> _Record
 def _single(config: Config, told: SpaceMap | ValueMap) -> _Record:
     """What is known of the baseline, or of it with one knob moved."""
     place = f"{told.file}:{told.line}" if told.line is not None else ""
-    on_device = bool(told.measured) and told.outcome not in (Outcome.PASS, Outcome.SKIPPED, Outcome.NOT_EXECUTED)
+    on_device = bool(told.measured) and feasibility(told.outcome) is Feasibility.INFEASIBLE
     return _Record(
         config, told.outcome, told.reason, place, told.stage, told.digest, told.resources, on_device=on_device
     )

@@ -14,10 +14,9 @@ from gluonmap.constraints.counting import Elimination, TooEntangled, relation_fa
 from gluonmap.constraints.semantics import scope_of
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Joint
-from gluonmap.model.outcomes import Feasibility, is_evidence
+from gluonmap.model.outcomes import Feasibility, Outcome, is_evidence
 from gluonmap.model.relations import Relation
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Outcome
 from gluonmap.query.feasibility import Judge, complete, domains_of
 from gluonmap.query.reduced_space import reduced_space_of
 

@@ -9,8 +9,8 @@ from gluonmap.model import targets
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Constraint, Joint, told
 from gluonmap.model.knobs import Effect
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Outcome
 from gluonmap.query import coverage
 from gluonmap.report.knobs import source_demand
 from gluonmap.report.plain_text import Statement, config_text, listed, plural, shorten, value_label, visible

@@ -1,4 +1,4 @@
-"""docs/architecture.md against the tree: packages, layers, files; and the figures of benchmarks/house.py against their limits."""
+"""docs/architecture.md against the tree, and the figures of benchmarks/house.py against their limits."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from gluonmap.model import exitcode
-from gluonmap.model.verdict import Outcome
+from gluonmap.model.outcomes import Outcome
 from gluonmap.report.marks import OUTCOME_MARKS
 
 DOCUMENTED = {
