@@ -151,7 +151,7 @@ class Fates:
                 line = self.asking.kernel.lines(rule.location)
                 found.setdefault(rule.text, []).extend([str(line)] if line else [])
         read = [f"{text} ({_lines(lines)})" if lines else text for text, lines in found.items()]
-        telling = told.telling if told else ()
+        telling = told.shown_constraints if told else ()
         more = [f"{c.words} ({c.standing})" for c in telling if not (read and c.standing is Standing.READ)]
         return tuple(dict.fromkeys([*read, *more]))
 

@@ -22,7 +22,8 @@ from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.relations import Relation, Written
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
-from gluonmap.query.feasibility import Basis, Judge, domains_of, key_of, moves_of
+from gluonmap.query.feasibility import Basis, Judge, domains_of, moves_of
+from gluonmap.query.observations import config_key
 from gluonmap.query.reduced_space import ReducedSpace, reduced_space
 
 MOST_SHOWN = 3
@@ -69,7 +70,7 @@ class Ground:
         """`more`: complete configurations that were compiled besides, and their outcomes."""
         self.space, self.judge = space, judge
         self.domains = domains_of(space)
-        self.more = {key_of(config): (config, outcome) for config, outcome in more}
+        self.more = {config_key(config): (config, outcome) for config, outcome in more}
         given = [c for c in judge.constraints if c.standing.binding]
         self.allowed = [c.relation for c in given]
         """What its author demands: nothing outside is any rule's business."""
@@ -94,10 +95,10 @@ class Ground:
     def known(self) -> list[tuple[Config, bool]]:
         """Configurations that were compiled, and whether they passed; those of the fewest moves first."""
         found = {key: (config, outcome == Outcome.PASS) for key, (config, outcome) in self.more.items()}
-        for config in self.judge.asked():
-            told = self.judge(config)
+        for item in self.judge.observations:
+            config, told = item.config, self.judge(item.config)
             if told.basis is Basis.COMPILED and told.verdict is not Feasibility.UNKNOWN:
-                found.setdefault(key_of(config), (config, told.verdict is Feasibility.FEASIBLE))
+                found.setdefault(config_key(config), (config, told.verdict is Feasibility.FEASIBLE))
         inside = [pair for pair in found.values() if self._inside(pair[0])]
         return sorted(inside, key=lambda pair: len(moves_of(self.space, pair[0])))
 
@@ -109,33 +110,33 @@ class Ground:
     def pool(self, samples: int, seed: int = 0) -> Pool:
         """What was compiled, and of the rest, where the map knows all knobs together, everything or a draw."""
         known = self.known()
-        feasible = {key_of(c): c for c, passed in known if passed}
-        infeasible = {key_of(c): c for c, passed in known if not passed}
+        feasible = {config_key(c): c for c, passed in known if passed}
+        infeasible = {config_key(c): c for c, passed in known if not passed}
         if self.space.joint is None:
             return Pool(tuple(feasible.values()), tuple(infeasible.values()), None, None)
         whole, good = self.reduced(feasible=False), self.reduced()
         size, passing = whole.feasible_count, good.feasible_count
         for config in _some(good, passing, samples, seed):
-            if key_of(config) not in infeasible:
-                feasible.setdefault(key_of(config), config)
+            if config_key(config) not in infeasible:
+                feasible.setdefault(config_key(config), config)
         for config in _some(whole, size, samples, seed):
-            if key_of(config) not in feasible and not self.passes(config):
-                infeasible.setdefault(key_of(config), config)
+            if config_key(config) not in feasible and not self.passes(config):
+                infeasible.setdefault(config_key(config), config)
         rest = size - passing if size is not None and passing is not None else None
         return Pool(tuple(feasible.values()), tuple(infeasible.values()), passing, rest)
 
     def passes(self, config: Config) -> bool:
         """As the map says."""
-        if (found := self.more.get(key_of(config))) is not None:
+        if (found := self.more.get(config_key(config))) is not None:
             return found[1] == Outcome.PASS
         return self.judge(config).verdict is Feasibility.FEASIBLE
 
     def example(self, config: Config) -> Example:
         """The configuration with what the map says of it."""
         told = self.judge(config)
-        why = "; ".join(item.words for item in told.telling)
+        why = "; ".join(item.words for item in told.shown_constraints)
         moves = moves_of(self.space, config)
-        if (found := self.more.get(key_of(config))) is not None:
+        if (found := self.more.get(config_key(config))) is not None:
             return Example(config, moves, found[1], True, why)
         compiled = told.basis is Basis.COMPILED
         return Example(config, moves, told.outcome if compiled else "", compiled, why or told.reason)
@@ -209,9 +210,9 @@ MOST_PROGRAMS = 4096
 def _lost(ground: Ground, good: ReducedSpace, kept: ReducedSpace) -> tuple[list[Config], int | None, int | None]:
     """One configuration of each program that is lost, the number of programs, and of those lost."""
     known = [config for config, passed in ground.known() if passed]
-    forms = {key_of(kept.canonical(c)) for c in kept.representatives(MOST_PROGRAMS)}
+    forms = {config_key(kept.canonical(c)) for c in kept.representatives(MOST_PROGRAMS)}
     every = good.representatives(MOST_PROGRAMS, known=known)
-    lost = [c for c in every if key_of(good.canonical(c)) not in forms]
+    lost = [c for c in every if config_key(good.canonical(c)) not in forms]
     count = good.program_count
     complete = count is not None and count <= MOST_PROGRAMS
     lost.sort(key=lambda c: (not ground.example(c).compiled, len(moves_of(ground.space, c))))
@@ -220,11 +221,11 @@ def _lost(ground: Ground, good: ReducedSpace, kept: ReducedSpace) -> tuple[list[
 
 def _admitted(ground: Ground, relations: Sequence[Relation], admitted: ReducedSpace) -> Iterable[Example]:
     """Some that the rule keeps and that fail, compiled ones first."""
-    known = {key_of(c): c for c, passed in ground.known() if not passed and all(holds(r, c) for r in relations)}
+    known = {config_key(c): c for c, passed in ground.known() if not passed and all(holds(r, c) for r in relations)}
     found = list(known.values())[:MOST_TRIED]
     if len(found) < MOST_SHOWN:
         drawn = _some(admitted, admitted.feasible_count, 512, 0)
-        found += [c for c in drawn if key_of(c) not in known and not ground.passes(c)][: MOST_TRIED - len(found)]
+        found += [c for c in drawn if config_key(c) not in known and not ground.passes(c)][: MOST_TRIED - len(found)]
     return [ground.example(config) for config in found]
 
 
@@ -239,7 +240,7 @@ def decided(rule: Rule, pool: Pool, kept: Iterable[int], ground: Ground, strange
     reduced = ground.reduced()
 
     def form(config: Config) -> object:
-        return key_of(reduced.canonical(config))
+        return config_key(reduced.canonical(config))
 
     remaining = {form(configs[place]) for place in places if place < first}
     dropped = [config for place, config in enumerate(pool.feasible) if place not in places]

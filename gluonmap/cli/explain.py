@@ -77,7 +77,7 @@ def explain(
 
         def ask(asked: Config) -> Judgement:
             answer = asking().one(asked)
-            return judged.answered(asked, answer, asking().place(answer))
+            return judged.judgement_of_answer(asked, answer, asking().place(answer))
 
         told = explaining.explained(judged, config, None if no_compile else ask)
         if not as_json:

@@ -104,11 +104,12 @@ def _verify(
     """Compile every distinct configuration that the user has not ruled out; whether one refutes the map."""
     from gluonmap.cli.progress import Progress
     from gluonmap.model.events import Event
-    from gluonmap.query.feasibility import agrees, key_of
+    from gluonmap.query.feasibility import agrees
+    from gluonmap.query.observations import config_key
     from gluonmap.report import predict as predicted
     from gluonmap.report.explain import repeat_command
 
-    wanted = {key_of(config): config for _, config, told in rows if not told.forbidden}
+    wanted = {config_key(config): config for _, config, told in rows if not told.forbidden}
     compiled: dict[tuple[str, ...], Judgement] = {}
     if wanted:
         with (
@@ -117,9 +118,11 @@ def _verify(
         ):
             listen(Event("plan", "configurations to compile", len(wanted)))
             for config, answer in ask(wanted.values()):
-                compiled[key_of(config)] = judged.answered(config, answer, ask.place(answer))
+                compiled[config_key(config)] = judged.judgement_of_answer(config, answer, ask.place(answer))
                 listen(Event("answer", answer=answer))
-    results = [(told, fresh := compiled.get(key_of(c)), agrees(told, fresh) if fresh else None) for _, c, told in rows]
+    results = [
+        (told, fresh := compiled.get(config_key(c)), agrees(told, fresh) if fresh else None) for _, c, told in rows
+    ]
     if as_json:
         for (number, config, told), (_, fresh, agreed) in zip(rows, results, strict=True):
             _print_row(number, config, told, as_json, _compile_document(fresh, agreed))

@@ -12,7 +12,7 @@ from gluonmap.model.candidate import Value
 from gluonmap.model.joint_map import Standing
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import COMPILED
-from gluonmap.query.feasibility import domains_of, of_executions
+from gluonmap.query.feasibility import domains_of, execution_constraints
 
 
 class Restriction(NamedTuple):
@@ -51,7 +51,7 @@ def tune_params(space: SpaceMap) -> dict[str, tuple[Value, ...]]:
 def restrictions(space: SpaceMap) -> Iterator[Restriction]:
     """The map's constraints as expressions, equal on the domains. What reads more than the knobs is left out."""
     domains: Domains = tune_params(space)
-    for constraint in (*(space.joint.constraints if space.joint else ()), *of_executions(space)):
+    for constraint in (*(space.joint.constraints if space.joint else ()), *execution_constraints(space)):
         if scope_of(constraint.relation) <= domains.keys():
             expression = expression_of(constraint.relation, domains)
             if expression != "True" or constraint.standing is not Standing.EXECUTED:  # whose values are left out

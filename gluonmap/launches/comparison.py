@@ -127,7 +127,7 @@ class _Known:
             case Feasibility.FEASIBLE:
                 return Judged(item, Standing.UNLISTED, moves)
             case Feasibility.INFEASIBLE:
-                why = told.reason or "; ".join(broken.words for broken in told.telling)
+                why = told.reason or "; ".join(broken.words for broken in told.shown_constraints)
                 return Judged(item, Standing.FORBIDDEN, moves, why)
             case Feasibility.UNKNOWN:
                 return Judged(item, Standing.UNKNOWN, moves, str(told.basis))

@@ -13,9 +13,10 @@ from gluonmap.constraints.semantics import scope_of
 from gluonmap.model import codec
 from gluonmap.model.candidate import Value
 from gluonmap.model.errors import UsageError
-from gluonmap.model.joint_map import Constraint, Standing, told
+from gluonmap.model.joint_map import Constraint, Standing
 from gluonmap.model.knobs import KnobClass
 from gluonmap.model.space_map import SpaceMap
+from gluonmap.query.constraint_summary import constraint_summary
 from gluonmap.query.feasibility import Judge, domains_of
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def _tying(space: SpaceMap) -> Iterator[tuple[str, Collection[str]]]:
     """What is drawn beside the knobs, and the knobs that it reads."""
     if space.joint is None:
         return
-    for number in told(space.joint).shown:
+    for number in constraint_summary(space.joint).shown:
         item = space.joint.constraints[number]
         if item.standing is not Standing.IMPLIED:
             yield f"constraint {number}", item.scope

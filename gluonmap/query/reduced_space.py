@@ -23,7 +23,7 @@ from gluonmap.model.relations import Relation
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.query.diverse_subset import spread
 from gluonmap.query.equivalence import Mask, Step, merging_steps, place_of, shape_of, table_over
-from gluonmap.query.feasibility import domains_of, of_executions
+from gluonmap.query.feasibility import domains_of, execution_constraints
 
 MOST_ROWS = 1_000_000
 """Feasible configurations that are walked where the tables of their programs would grow too large."""
@@ -53,7 +53,7 @@ def reduced_space(
 def reduced_space_of(space: SpaceMap) -> ReducedSpace:
     """Return the reduced space that a map's joint part describes; without one, nothing is ruled out or merged."""
     domains = domains_of(space)
-    executed = [constraint.relation for constraint in of_executions(space)]
+    executed = [constraint.relation for constraint in execution_constraints(space)]
     if space.joint is None:
         return reduced_space(domains, space.baseline, executed)
     relations = [*(constraint.relation for constraint in space.joint.constraints), *executed]

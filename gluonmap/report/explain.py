@@ -17,9 +17,9 @@ from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
 from gluonmap.probe.screen import quoted
 from gluonmap.query import coverage
-from gluonmap.query import feasibility as judging
 from gluonmap.query.explain import Explanation, FailingPart, Matter, Neighbour
-from gluonmap.query.feasibility import Basis, Judgement, key_of, moves_of
+from gluonmap.query.feasibility import Basis, Judgement, moves_of
+from gluonmap.query.observations import observations
 from gluonmap.report import execution, words
 
 MOST_CONSTRAINTS = 8
@@ -148,19 +148,19 @@ def _all(count: int) -> str:
 def _constraints(space: SpaceMap, judgement: Judgement, config: Config, console: Console) -> None:
     certain = judgement.basis in (Basis.COMPILED, Basis.PREDICTED) and not judgement.contradicts
     _head("Forbidden by" if certain else "Constraints that it violates", console)
-    for item in judgement.telling[:MOST_CONSTRAINTS]:
+    for item in judgement.shown_constraints[:MOST_CONSTRAINTS]:
         _say(f"- {item.words}", console, "bold", indent=1)
         for detail in _evidence(space, item, config):
             _say(detail, console, indent=5)
-    if len(judgement.telling) > MOST_CONSTRAINTS:
-        _say(f"and {len(judgement.telling) - MOST_CONSTRAINTS} more", console, indent=3)
+    if len(judgement.shown_constraints) > MOST_CONSTRAINTS:
+        _say(f"and {len(judgement.shown_constraints) - MOST_CONSTRAINTS} more", console, indent=3)
 
 
 def _evidence(space: SpaceMap, item: Constraint, config: Config) -> list[str]:
     if item.standing is Standing.EXECUTED:
         return list(_executed(space, item, config))
     assert space.joint  # it is one of its constraints
-    demand, seen = words.demand(space, item), coverage.seen(space.joint, item, config)
+    demand, seen = words.demand(space, item), coverage.constraint_example(observations(space), item, config)
     place = f": {demand}" if demand else f", {item.line}" if item.line else ""
     counts = f"{item.failed} failed, {item.passed} passed" if item.failed or item.passed else ""
     doubt = "" if item.confirmed or item.standing is Standing.GIVEN else "; no failure has confirmed it"
@@ -191,10 +191,10 @@ def _executed(space: SpaceMap, item: Constraint, config: Config) -> Iterator[str
 
 def _of_the_execution(space: SpaceMap, config: Config) -> list[str]:
     """What the map holds of the execution of this very configuration, in lines; none where it was only compiled."""
-    title, told = execution.title(space), judging.executions(space).get(key_of(config))
+    title, told = execution.title(space), observations(space).get(config)
     if not title or told is None or told.check is None:
         return []
-    if told.outcome != Outcome.PASS:
+    if told.executed != Outcome.PASS:
         found = execution.found_of("", told.check)
         return [execution.found_text(item) for item in found] if len(found) > 1 else []
     right = "right on these inputs" if told.check.against == "reference" else "the baseline's numbers, up to rounding"

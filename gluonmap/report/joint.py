@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from gluonmap.constraints.semantics import holds
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config, Value
-from gluonmap.model.joint_map import Constraint, Joint, told
+from gluonmap.model.joint_map import Constraint, Joint
 from gluonmap.model.knobs import Effect
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
 from gluonmap.query import coverage
+from gluonmap.query.constraint_summary import constraint_summary
+from gluonmap.query.observations import Observations, observations
 from gluonmap.report import words
 
 MOST_FREED = 8
@@ -75,13 +77,13 @@ def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
 
 def constraints(space: SpaceMap, joint: Joint) -> list[Line]:
     """The constraints; demands of the source that add nothing to the others are told in one line."""
-    shown = [joint.constraints[n] for n in told(joint).shown]
-    return [Line(words.visible(item.words), tuple(_behind(space, joint, item))) for item in shown] + beside(joint)
+    shown, found = [joint.constraints[n] for n in constraint_summary(joint).shown], observations(space)
+    return [Line(words.visible(item.words), tuple(_behind(found, item))) for item in shown] + beside(joint)
 
 
 def beside(joint: Joint) -> list[Line]:
     """The constraints that are told together: single failures in great number, and what adds nothing to the others."""
-    of = told(joint)
+    of = constraint_summary(joint)
     many, implied, untried = ([joint.constraints[n] for n in places] for places in (of.lone, of.implied, of.untried))
     said = {joint.constraints[n].words for n in (*of.shown, *of.lone)}
     found = []
@@ -99,8 +101,8 @@ def beside(joint: Joint) -> list[Line]:
     return found
 
 
-def _behind(space: SpaceMap, joint: Joint, item: Constraint) -> Iterator[str]:
-    demand, seen = words.demand(space, item), coverage.seen(joint, item)
+def _behind(found: Observations, item: Constraint) -> Iterator[str]:
+    demand, seen = words.demand(found.space, item), coverage.constraint_example(found, item)
     counts = f"{item.failed:,} failed, {item.passed:,} got past it" if item.failed or item.passed else ""
     if demand:
         yield f"{item.standing}: {demand}"

@@ -26,7 +26,7 @@ class Summary:
         self.verdicts[str(told.verdict), basis(told)] += 1
         self.contradictions += told.contradicts
         if told.verdict is Feasibility.INFEASIBLE:
-            self.constraints.update((item.words, str(item.standing)) for item in told.telling)
+            self.constraints.update((item.words, str(item.standing)) for item in told.shown_constraints)
 
     def document(self) -> dict[str, object]:
         """The counts, for JSON."""
@@ -63,7 +63,7 @@ def forbidden(told: Judgement) -> str:
 
 def why(told: Judgement) -> str:
     """What one judgement rests on: the constraints, the outcome, or what is missing."""
-    broken = "; ".join(f"{item.words} ({item.standing})" for item in told.telling)
+    broken = "; ".join(f"{item.words} ({item.standing})" for item in told.shown_constraints)
     match told.basis:
         case Basis.COMPILED:
             outcome = "compiled" if told.verdict is Feasibility.FEASIBLE else f"compiled: {told.outcome}"

@@ -29,7 +29,7 @@ from gluonmap.diff.constraints import Budget, ConstraintChange, Direction, Move
 from gluonmap.diff.knobs import KnobChange, Turn
 from gluonmap.diff.regressions import Regression
 from gluonmap.diff.resources import Growth
-from gluonmap.diff.spaces import Count, Shared
+from gluonmap.diff.spaces import Shared, SpaceCount
 from gluonmap.model import codec
 from gluonmap.model.candidate import Config, Stage, Value
 from gluonmap.model.errors import UsageError
@@ -483,8 +483,8 @@ def test_counts_are_those_of_the_maps() -> None:
         return replace(space, joint=replace(space.joint, sizes=Sizes(384, feasible, feasible)))
 
     found = difference(of(300), of(320))
-    programs = Count("distinct programs", 300, 320, before_at_most=True, after_at_most=True)
-    assert found.counts[1:3] == (Count("feasible configurations", 300, 320), programs)
+    programs = SpaceCount("distinct programs", 300, 320, before_at_most=True, after_at_most=True)
+    assert found.counts[1:3] == (SpaceCount("feasible configurations", 300, 320), programs)
     assert found.changed
     assert ("distinct programs", "at most 300", "at most 320") in list(spaces.counts(found))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.diff.resources import Growth, Pair, distinct, growth
+from gluonmap.diff.resources import Growth, ProgramPair, distinct, growth
 from gluonmap.report import words
 from gluonmap.report.diff.resources import changed
 from gluonmap.report.html.programs import MOST_ROWS, Setting
@@ -98,7 +98,7 @@ def _head(found: Difference, field: str) -> str:
     return f"{head},{unit}" if unit else head
 
 
-def _row(pair: Pair, knobs: Sequence[str], fields: Sequence[str]) -> Row:
+def _row(pair: ProgramPair, knobs: Sequence[str], fields: Sequence[str]) -> Row:
     return Row(
         tuple(Setting(words.label(pair.config[name]), name in pair.moves) for name in knobs),
         tuple(_change(growth(pair, field)) for field in fields),
@@ -112,9 +112,9 @@ def _change(told: Growth | None) -> Change | None:
     return Change(text, told.amount, alarm=told.amount > 0 and told.resource in COSTLY, moved=told.amount != 0)
 
 
-def _moves(pair: Pair, fields: Sequence[str]) -> bool:
+def _moves(pair: ProgramPair, fields: Sequence[str]) -> bool:
     return any(told.amount for field in fields if (told := growth(pair, field)))
 
 
-def _growth_of_worst(pair: Pair) -> tuple[int, ...]:
+def _growth_of_worst(pair: ProgramPair) -> tuple[int, ...]:
     return tuple(-told.amount if (told := growth(pair, field)) else 0 for field in WORST)

@@ -118,7 +118,7 @@ def _together(space: SpaceMap, joint: Joint) -> dict[str, Any]:
         "heat": heat,
         "more_heat": more_heat,
         "same": relations.program_maps(space),
-        "coverage": list(relations.coverage(joint)),
+        "coverage": list(relations.coverage(space, joint)),
         "certificate": joint.certificate,
         "statements": [text for text in joint.certificate.statements if not _tabled(joint, text)],
         "doubts": together.doubts(joint),

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gluonmap.model.candidate import Config, same
-from gluonmap.model.joint_map import Certificate, Constraint, Joint, Standing, told
+from gluonmap.model.joint_map import Certificate, Constraint, Joint, Standing
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.probe.screen import quoted
 from gluonmap.query import coverage as tuples
 from gluonmap.query import interactions
+from gluonmap.query.constraint_summary import constraint_summary
 from gluonmap.query.feasibility import domains_of
+from gluonmap.query.observations import Observations, observations
 from gluonmap.report import words
 from gluonmap.report.html.cells import TONES
 
@@ -54,7 +56,7 @@ class Relation:
     reason: str
     failed: int
     passed: int
-    sides: tuples.Sides | None
+    sides: tuples.ConstraintCoverage | None
     proof: str
     failing: Example | None
     passing: Example | None
@@ -65,15 +67,16 @@ class Relation:
 
 def relations(space: SpaceMap, joint: Joint) -> list[Relation]:
     """Return the constraints that are shown one by one."""
-    return [_relation(space, joint, number) for number in told(joint).shown]
+    found = observations(space)
+    return [_relation(found, joint, number) for number in constraint_summary(joint).shown]
 
 
-def _relation(space: SpaceMap, joint: Joint, number: int) -> Relation:
-    item = joint.constraints[number]
-    seen = tuples.seen(joint, item)
+def _relation(found: Observations, joint: Joint, number: int) -> Relation:
+    space, item = found.space, joint.constraints[number]
+    seen = tuples.constraint_example(found, item)
     outcome = words.outcome_of(seen.outcome)
     mark = words.OUTCOME_MARKS[outcome] if outcome is not None else words.Mark("", "", "unknown")
-    sides = tuples.sides(joint, item)
+    sides = tuples.constraint_coverage(found, item)
     failing, passing, beside = _examples(space, item, seen)
     return Relation(
         id=f"c{number + 1}",
@@ -97,13 +100,13 @@ def _relation(space: SpaceMap, joint: Joint, number: int) -> Relation:
     )
 
 
-def _proof(joint: Joint, item: Constraint, sides: tuples.Sides | None) -> str:
+def _proof(joint: Joint, item: Constraint, sides: tuples.ConstraintCoverage | None) -> str:
     """How sure one constraint is."""
     if item.standing is Standing.GIVEN:
         return "Demanded, not proved: nothing that breaks it was asked."
     if joint.enumerated:
         return "By enumeration: every configuration of the signature was asked."
-    settled = sides is not None and sides.settled
+    settled = sides is not None and sides.exhaustive
     tried = "Every tuple of its knobs' values was tried; beside other knobs' values by sampling" if settled else ""
     return f"{tried or 'By sampling'}: {_bound(joint.certificate)}."
 
@@ -122,7 +125,9 @@ def _bound(certificate: Certificate) -> str:
     return f"at {certificate.confidence:.0%} confidence {' and '.join(found)} are mistaken"
 
 
-def _examples(space: SpaceMap, item: Constraint, seen: tuples.Seen) -> tuple[Example | None, Example | None, str]:
+def _examples(
+    space: SpaceMap, item: Constraint, seen: tuples.ConstraintExample
+) -> tuple[Example | None, Example | None, str]:
     one, other = seen.failing, seen.passing
     if not one or not other:
         return None, None, ""
@@ -188,7 +193,7 @@ def _heat(space: SpaceMap, table: interactions.PairTable) -> Heat:
     return Heat(table.down, table.across, tuple(map(words.label, domains[table.across])), rows)
 
 
-def _heat_cell(cell: interactions.Cell, most: float) -> HeatCell:
+def _heat_cell(cell: interactions.PairCell, most: float) -> HeatCell:
     answered = cell.passed + cell.failed
     asked = f"{cell.passed}/{answered}" if answered else "–"
     tried = f"{cell.passed} of {answered} asked passed" if answered else "none asked"
@@ -242,11 +247,11 @@ class Coverage:
     feasible: int | None
 
 
-def coverage(joint: Joint) -> Iterator[Coverage]:
+def coverage(space: SpaceMap, joint: Joint) -> Iterator[Coverage]:
     """Yield single values, pairs and triples: in the signature, really tried, seen passing, possible by the model."""
     names = {1: "single values", 2: "pairs", 3: "triples"}
     by_order = {count.order: count for count in joint.coverage}
-    for item in tuples.combinations(joint):
+    for item in tuples.combinations(observations(space)):
         known = by_order.get(item.order)
         seen, feasible = (known.seen, known.possible) if known else (None, None)
         yield Coverage(names[item.order], item.possible, item.tried, seen, feasible)
