@@ -26,7 +26,8 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from gluonmap.cli import main
+from gluonmap.cli.kernel_options import settings_of
+from gluonmap.cli.probe import probe
 from gluonmap.model import codec, targets
 from gluonmap.model.candidate import Candidate, Config, Proof
 from gluonmap.model.errors import GluonmapError
@@ -36,8 +37,8 @@ from gluonmap.runner import journal
 from gluonmap.runner.journal import Journal
 from gluonmap.runner.oracle import Oracle
 from gluonmap.runner.processes import Isolation
-from gluonmap.spec import description as describe
 from gluonmap.spec.description import Description
+from gluonmap.spec.description_builder import describe
 
 TEXT = 200
 OWN = ("out", "as_json", "python")
@@ -60,9 +61,9 @@ def enumerate_space(campaign: Campaign, target: targets.Target, limit: int | Non
     probe = campaign._probe(target.name)
     with Journal(campaign._journal_path(target)) as record:
         head = campaign._head(record, target, probe)
-        wishes = campaign._wishes(probe)
-        description = describe.describe(head.inspection, target, probe, wishes)
-        configs = list(itertools.islice(product(description, list(wishes.domains)), limit))
+        overrides = campaign._overrides(probe)
+        description = describe(head.inspection, target, probe, overrides)
+        configs = list(itertools.islice(product(description, list(overrides.domains)), limit))
         candidates = [msgspec.structs.replace(description.candidate(c), proof=Proof.IR) for c in configs]
         oracle = campaign._oracle(record, head)
         answers = ask(oracle, description.candidate({}), candidates)
@@ -144,7 +145,7 @@ def note_in_index(path: Path, found: Enumerated, entry: dict[str, Any]) -> None:
 
 
 def run(kernel_file: Path, **options: Any) -> None:
-    settings = main._settings(kernel_file, options | {"out": options["journal_root"]})
+    settings = settings_of(kernel_file, options | {"out": options["journal_root"]})
     if len(options["target"]) != 1:
         raise click.UsageError("name one target with --target.")
     target = targets.find(options["target"][0])
@@ -184,7 +185,7 @@ def command() -> click.Command:
         click.Option(["--origin"], default="", help="Where the kernel comes from: owner/repository path."),
         click.Option(["--commit"], default="", help="Its commit."),
     ]
-    params = [p for p in main.probe.params if p.name not in OWN] + own
+    params = [p for p in probe.params if p.name not in OWN] + own
     return click.Command("enumerate", params=params, callback=run, help=__doc__)
 
 

@@ -27,9 +27,8 @@ from gluonmap.model import targets
 from gluonmap.model.candidate import Candidate, Proof
 from gluonmap.runner import environment as installation
 from gluonmap.runner.processes import Isolation
-from gluonmap.spec import description as describe
 from gluonmap.spec import probe_file
-from gluonmap.spec.description import Wishes
+from gluonmap.spec.description_builder import Overrides, describe
 from gluonmap.worker.protocol import Job, KernelFile, Limits
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -111,7 +110,7 @@ def measure(repeats: int) -> list[tuple[str, str]]:
     with Isolation(jobs=1) as isolation:
         ending = isolation.ask(Job("inspect", TARGET.name, KernelFile(str(KERNEL), "gemm_mxfp4")), LIMITS)
         assert ending.evidence and ending.evidence.inspection
-        description = describe.describe(ending.evidence.inspection, TARGET, probe, Wishes())
+        description = describe(ending.evidence.inspection, TARGET, probe, Overrides())
         baseline = description.candidate({})
         assert isolation.warm("warm", Job("compile", TARGET.name, KernelFile(str(KERNEL), "gemm_mxfp4"), baseline))
         ways = {"fresh": fresh, "cold": forked(isolation, None), "warm": forked(isolation, "warm")}

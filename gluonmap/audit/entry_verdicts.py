@@ -143,7 +143,7 @@ class Fates:
 
     def _because(self, bound: Bound, told: Judgement | None) -> tuple[str, ...]:
         """What forbids an entry: demands of the source with their lines, then what the map has learned."""
-        values = self._described(bound).names(bound.moves)
+        values = self._described(bound).namespace(bound.moves)
         values.setdefault("num_warps", self.names.options.get("num_warps", 4))
         found: dict[str, list[str]] = {}
         for rule in self.demands:
@@ -196,21 +196,21 @@ class Fates:
         if moves is not None and space is not None:
             away = [screen.quoted(n, v) for n, v in moves.items() if not same(v, space.baseline[n])]
             return " ".join([f"gluonmap repeat {shlex.quote(self.ready.map)}", *away])
-        settings, wishes = self.asking.settings, self.asking.settings.wishes
+        settings, overrides = self.asking.settings, self.asking.settings.overrides
         file = shlex.quote(shown_path(self.asking.campaign.path))
         parts = [f"gluonmap probe {file} --target {self.asking.target.name}"]
-        parts += [f"--kernel {wishes.kernel}"] if wishes.kernel else []
+        parts += [f"--kernel {overrides.kernel}"] if overrides.kernel else []
         parts += [f"--stub {name}" for name in settings.stubs]
         parts += [f"--probe-file {shlex.quote(str(settings.probe_file))}"] if settings.probe_file else []
-        parts += [f"--regime {wishes.regime}"] if wishes.regime else []
-        args = {**wishes.args, **bound.sizes}
+        parts += [f"--regime {overrides.regime}"] if overrides.regime else []
+        args = {**overrides.args, **bound.sizes}
         parts += [f"--arg {shlex.quote(f'{name}={value}')}" for name, value in args.items()]
-        parts += [f"--derive {shlex.quote(f'{name}={text}')}" for name, text in wishes.derive.items()]
-        parts += [f"--grid {shlex.quote(wishes.grid)}"] if wishes.grid else []
+        parts += [f"--derive {shlex.quote(f'{name}={text}')}" for name, text in overrides.derive.items()]
+        parts += [f"--grid {shlex.quote(overrides.grid)}"] if overrides.grid else []
         entry, sets = bound.entry, bound.moves
         if Path(entry.file).suffix == ".json" and not entry.name.startswith("["):
             parts.append(f"--config {shlex.quote(f'{entry.file}#{entry.name}' if entry.name else entry.file)}")
-            sets = {**wishes.sets, **bound.defaults}
+            sets = {**overrides.sets, **bound.defaults}
         parts += [f"--set {screen.quoted(name, value)}" for name, value in sets.items() if name not in bound.sizes]
         return " ".join([*parts, "--depth singles", '--out "$(mktemp -d)"'])
 

@@ -47,7 +47,7 @@ def audit(campaign: Campaign, wanted: Wanted, target: Target) -> Audit:
 class _Audit:
     def __init__(self, asking: Asking, wanted: Wanted) -> None:
         self.asking, self.wanted = asking, wanted
-        self.inspection, self.wishes = asking.inspection, asking.settings.wishes
+        self.inspection, self.overrides = asking.inspection, asking.settings.overrides
         self.file = shown_path(asking.campaign.path)
         self.grounding = Grounding(asking, wanted)
         self.notes = self.grounding.notes
@@ -55,7 +55,7 @@ class _Audit:
     def whole(self) -> Audit:
         space, map_file = self.grounding.stored() or (None, "")
         sources, names = self._sources(space), self._names(space)
-        sets = self.wishes.sets
+        sets = self.overrides.sets
         bounds = {s.file: [binding.bind(e, names, sets, whole=s.form.whole) for e in s.entries] for s in sources}
         ready, pruned = self._ground(space, map_file, sources, bounds, names)
         fates = Fates(self.asking, ready, names)
@@ -112,11 +112,12 @@ class _Audit:
         if space is not None:
             derive, grid, args = space.recipe.derive, space.recipe.grid, space.recipe.args
         else:
-            derive = {n: text for n, text in probe.derive.items() if n not in self.wishes.sets} | self.wishes.derive
-            grid, args = self.wishes.grid or probe.grid, {**probe.args, **self.wishes.args}
+            sets = self.overrides.sets
+            derive = {n: text for n, text in probe.derive.items() if n not in sets} | self.overrides.derive
+            grid, args = self.overrides.grid or probe.grid, {**probe.args, **self.overrides.args}
         texts = [grid, *(value for value in args.values() if isinstance(value, str))]
         names = binding.names_of(self.inspection, derive, filter(None, texts))
-        for name in self.wishes.sets:
+        for name in self.overrides.sets:
             if names.kind(name) is None:
                 known = {*names.constexprs, *names.host, *self.asking.target.option_domains}
                 raise UnknownKnob(f"kernel {self.inspection.kernel!r}", name, known)

@@ -22,8 +22,8 @@ from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import COMPILED, Verdict, digest_of, passed
 from gluonmap.probe import rebuild, screen
 from gluonmap.runner import journal
-from gluonmap.spec import description as describe
 from gluonmap.spec.description import Description
+from gluonmap.spec.description_builder import describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +85,22 @@ class Grounding:
 
     def _of_something_else(self, space: SpaceMap) -> str:
         """What keeps a map from being this question's, in words; "" where nothing does."""
-        campaign, settings, wishes = self.asking.campaign, self.asking.settings, self.asking.settings.wishes
+        campaign, settings, overrides = self.asking.campaign, self.asking.settings, self.asking.settings.overrides
         if space.kernel != self.asking.inspection.kernel or space.target != self.asking.target.name:
             return f"it is of {space.kernel} on {space.target}"
         if space.triton != campaign.triton and not self.wanted.any_triton:
             return f"it was made with Triton {space.triton}, and this is {campaign.triton} (--any-triton uses it)"
         if space.outcome not in COMPILED:
             return f"its baseline is {space.outcome}"
-        shape = self.asking.kernel.probe.shapes.get(wishes.regime, {}) if wishes.regime else {}
+        shape = self.asking.kernel.probe.shapes.get(overrides.regime, {}) if overrides.regime else {}
         known = {**space.recipe.fixed, **space.recipe.args, **space.shape}
-        for name, value in {**shape, **wishes.args}.items():
+        for name, value in {**shape, **overrides.args}.items():
             if not same(known.get(name), value):
                 return f"it has {name} = {known.get(name)!r} and not {value!r}"
-        for name, text in wishes.derive.items():
+        for name, text in overrides.derive.items():
             if space.recipe.derive.get(name) != text:
                 return f"it has {name} = {space.recipe.derive.get(name)!r} and not {text!r}"
-        if wishes.grid and wishes.grid != space.recipe.grid:
+        if overrides.grid and overrides.grid != space.recipe.grid:
             return f"its grid is {space.recipe.grid!r}"
         if settings.stubs and settings.stubs != space.recipe.stubs:
             return f"it was made with --stub {', '.join(space.recipe.stubs) or 'nothing'}"
@@ -131,15 +131,15 @@ class Grounding:
         Raises:
             NeedsHelp: what cannot be inferred.
         """
-        wishes, probe = self.asking.settings.wishes, self.asking.kernel.probe
+        overrides, probe = self.asking.settings.overrides, self.asking.kernel.probe
         probe = dataclasses.replace(
             probe,
             knobs=dict(domains) or probe.knobs,
             baseline={name: value for name, value in probe.baseline.items() if names.kind(name) is not None},
         )
         config = {name: value for name, value in values.items() if names.kind(name) is not None}
-        wishes = dataclasses.replace(wishes, config=config, config_name="the entries")
-        return describe.describe(self.asking.inspection, self.asking.target, probe, wishes)
+        overrides = dataclasses.replace(overrides, config=config, config_name="the entries")
+        return describe(self.asking.inspection, self.asking.target, probe, overrides)
 
     def made(
         self, bounds: Sequence[Bound], merged: Config, domains: Mapping[str, tuple[Value, ...]], names: Names

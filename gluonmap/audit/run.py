@@ -71,6 +71,6 @@ def _target_of(path: Path, campaign: Campaign) -> str:
         space = codec.read_map(path)
     except UsageError:  # a record of a race, for one
         return ""
-    kernel = campaign.settings.wishes.kernel
+    kernel = campaign.settings.overrides.kernel
     mine = Path(space.file).name == campaign.path.name and kernel in ("", space.kernel)
     return space.target if mine else ""

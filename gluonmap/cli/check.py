@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gluonmap.cli.json_output import print_one_or_list
 from gluonmap.cli.kernel_options import flags, settings_of
+from gluonmap.cli.option_values import names_of
 from gluonmap.cli.reexec import become
+from gluonmap.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gluonmap.audit.findings import Audit
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from gluonmap.audit.shipped_files import Source
 
 
-@click.command()
+@click.command(short_help="Audit the configurations a project ships.")
 @click.argument("kernel_file", type=click.Path(path_type=Path), metavar="KERNEL")
 @click.argument("more", nargs=-1, metavar="[FILE]…")
 @click.option(
@@ -80,7 +83,7 @@ def check(kernel_file: Path, more: Sequence[str], configs: Sequence[str], **opti
     wanted = _wanted(sources, options)
     audits = list(_audits(kernel_file, wanted, options))
     if options["as_json"]:
-        _print_json(audits)
+        print_one_or_list(audits)
     else:
         for number, audit in enumerate(audits):
             if number:
@@ -165,9 +168,8 @@ def _audits(kernel_file: Path, wanted: Wanted, options: dict[str, Any]) -> Seque
     from gluonmap.audit import from_map, run
     from gluonmap.cli.progress import Progress
     from gluonmap.model import codec
-    from gluonmap.model.errors import UsageError
 
-    chosen = [name for text in options["target"] for name in text.split(",") if name.strip()]
+    chosen = names_of(*options["target"])
     if options["no_compile"]:
         if not wanted.map:
             raise UsageError("--no-compile needs a map: name it with --map FILE.")
@@ -177,9 +179,3 @@ def _audits(kernel_file: Path, wanted: Wanted, options: dict[str, Any]) -> Seque
     if not audits:
         raise UsageError("there is nothing to audit.")
     return audits
-
-
-def _print_json(audits: Sequence[Audit]) -> None:
-    from gluonmap.model import codec
-
-    click.echo(codec.dumps(audits[0] if len(audits) == 1 else list(audits)), nl=False)

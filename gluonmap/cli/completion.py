@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from gluonmap.model.errors import GluonmapError
+
 if TYPE_CHECKING:
     from gluonmap.model.space_map import SpaceMap
 
@@ -19,7 +21,7 @@ def targets(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
 
     before, comma, begun = incomplete.rpartition(",")
     given = set(before.split(","))
-    names = [(name, t) for t in TARGETS for name in (t.name, t.alias) if name and name not in given]
+    names = [(name, t) for t in TARGETS for name in t.names if name not in given]
     return [
         CompletionItem(before + comma + name, help=f"{t.vendor}, {t.shared_bytes:,} bytes of shared memory")
         for name, t in names
@@ -48,7 +50,6 @@ def moves(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> li
 
 def _map_of(ctx: click.Context) -> SpaceMap | None:
     from gluonmap.model import codec
-    from gluonmap.model.errors import GluonmapError
 
     try:
         return codec.read_map(Path(ctx.params["map_file"]))

@@ -18,7 +18,7 @@ MOST_ANNOTATIONS = 10
 """GitHub shows no more of one step."""
 
 
-@click.command()
+@click.command(short_help="What differs between two maps.")
 @click.argument("before", type=click.Path(path_type=Path), metavar="A")
 @click.argument("after", type=click.Path(path_type=Path), metavar="B")
 @click.option(

@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(
+    context_settings={"allow_interspersed_args": False}, short_help="Whether a program launches what was tuned."
+)
 @click.option("--map", "maps", multiple=True, type=click.Path(path_type=Path), help="A map of a kernel that must run.")
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write what was seen as JSON."

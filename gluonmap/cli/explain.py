@@ -13,6 +13,7 @@ import click
 from gluonmap.cli import compile_options, completion
 from gluonmap.cli.option_values import pair, value_of
 from gluonmap.cli.reexec import become
+from gluonmap.model.errors import OracleFault
 
 if TYPE_CHECKING:
     from gluonmap.model.candidate import Config
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from gluonmap.query.feasibility import Judge
 
 
-@click.command()
+@click.command(short_help="Why a configuration fails, and what passes nearby.")
 @click.argument("map_file", type=click.Path(path_type=Path))
 @click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…", shell_complete=completion.moves)
 @click.option("--no-compile", is_flag=True, help="Say only what the map knows.")
@@ -113,10 +114,9 @@ def _script(file: Path, judged: Judge, told: Explanation, asking: Callable[[], A
     Raises:
         OracleFault: the script is written and does not show the failure.
     """
-    from gluonmap.model.errors import OracleFault
     from gluonmap.model.outcomes import Feasibility
     from gluonmap.query.feasibility import moves_of
-    from gluonmap.report import words
+    from gluonmap.report.plain_text import config_text, visible
     from gluonmap.repro import reproduce
 
     if told.judgement.verdict is not Feasibility.INFEASIBLE:
@@ -126,12 +126,12 @@ def _script(file: Path, judged: Judge, told: Explanation, asking: Callable[[], A
     if not trial.holds:
         raise OracleFault(
             f"{file} is written, and it does not show the failure (exit status {trial.status}):\n"
-            + "\n".join(f"  {words.visible(line)}" for line in trial.said.splitlines())
+            + "\n".join(f"  {visible(line)}" for line in trial.said.splitlines())
         )
-    failing = words.settings(moves_of(judged.space, pair.failing)) or "the baseline"
+    failing = config_text(moves_of(judged.space, pair.failing)) or "the baseline"
     passing = "nothing near it is known to pass"
     if pair.passing is not None:
-        passing = f"{words.settings(moves_of(judged.space, pair.passing)) or 'the baseline'} passes"
+        passing = f"{config_text(moves_of(judged.space, pair.passing)) or 'the baseline'} passes"
     click.echo(f"gluonmap: {file} shows it with Triton alone: {failing} fails, {passing}.", err=True)
     return {"file": str(file), "failing": pair.failing, "passing": pair.passing, "said": trial.said}
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from gluonmap.cli.json_output import print_one_or_list
 from gluonmap.cli.kernel_options import flags, settings_of
-from gluonmap.cli.option_values import pair
+from gluonmap.cli.option_values import names_of, pair
 from gluonmap.cli.reexec import become
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _UNSAID = ("target", "jobs", "resume", "retry", "quiet")
 """Of these, what the command that goes on does not repeat as it was given."""
 
 
-@click.command("find-default")
+@click.command("find-default", short_help="The smallest change of a failing baseline that compiles.")
 @click.argument("kernel_file", type=click.Path(path_type=Path))
 @flags(*_TAKEN)
 @click.option("--budget", type=click.IntRange(1), default=200, show_default=True, metavar="N", help="Compiles at most.")
@@ -53,12 +54,11 @@ def find_default(kernel_file: Path, budget: int, as_json: bool, **options: Any) 
     if options["python"]:
         become(options["python"])
     from gluonmap.cli.progress import Progress
-    from gluonmap.model import codec
     from gluonmap.probe import campaign
     from gluonmap.report import find_default as defaulted
 
     settings = settings_of(kernel_file, options)
-    wanted = [name for text in options["target"] for name in text.split(",") if name.strip()]
+    wanted = names_of(*options["target"])
     given = list(_given(click.get_current_context()))
     found: list[dict[str, object]] = []
     progress = Progress(quiet=options["quiet"])
@@ -70,7 +70,7 @@ def find_default(kernel_file: Path, budget: int, as_json: bool, **options: Any) 
             if not as_json:
                 click.echo(("\n" if len(found) > 1 else "") + defaulted.render(default, command), nl=False)
     if as_json:
-        click.echo(codec.dumps(found[0] if len(found) == 1 else found), nl=False)
+        print_one_or_list(found)
     sys.exit(1 if any(item["moves"] is None for item in found) else 0)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gluonmap.cli import completion
-from gluonmap.cli.option_values import bytes_of, pair, value_of, values_of
+from gluonmap.cli.option_values import bytes_of, pair, values_by_name, values_of
 
 if TYPE_CHECKING:
     from gluonmap.probe.campaign import Settings
@@ -154,22 +154,22 @@ def settings_of(kernel_file: Path, options: Mapping[str, Any]) -> Settings:
     from gluonmap.model.candidate import Stage, Watch
     from gluonmap.probe import campaign
     from gluonmap.probe.joint_search import Effort
-    from gluonmap.spec.description import Wishes
+    from gluonmap.spec.description_builder import Overrides
 
     jobs = given["jobs"] or campaign.default_jobs()
-    wishes = Wishes(
+    overrides = Overrides(
         kernel=given["kernel"],
-        sets={k: value_of(v) for k, v in (pair(t, "--set") for t in given["sets"])},
+        sets=values_by_name(given["sets"], "--set"),
         domains={k: values_of(v) for k, v in (pair(t, "--domain") for t in given["domains"])},
         derive=dict(pair(t, "--derive") for t in given["derive"]),
-        args={k: value_of(v) for k, v in (pair(t, "--arg") for t in given["args"])},
+        args=values_by_name(given["args"], "--arg"),
         grid=given["grid"],
         regime=given["regime"],
     )
     return campaign.Settings(
         kernel_file=kernel_file,
         root=given["out"] or Path.cwd(),
-        wishes=wishes,
+        overrides=overrides,
         config_file=given["config"],
         probe_file=given["probe_file"],
         stubs=tuple(given["stubs"]),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gluonmap.cli.option_values import pair, values_of
+from gluonmap.cli.option_values import names_of, pair, values_of
+from gluonmap.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gluonmap.lint.key_advice import Advice
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from gluonmap.model.race_record import Split
 
 
-@click.command()
+@click.command(short_help="Which arguments belong into the autotuner's key.")
 @click.argument("kernel_file", type=click.Path(path_type=Path))
 @click.option("--kernel", default="", metavar="NAME", help="Function to look at, where the file holds several.")
 @click.option("--tuned", default="", metavar="NAME,…", help="The parameters that configurations set.")
@@ -57,8 +58,8 @@ def key(
 
     path = probe_file or probefile.find_probe(kernel_file.absolute(), Path.cwd())
     probe = probefile.read_probe(path, "") if path else probefile.ProbeFile()
-    probe = probefile.restricted(probe, kernel) if kernel else probe
-    names = [name.strip() for name in tuned.split(",") if name.strip()]
+    probe = probe.for_kernel(kernel) if kernel else probe
+    names = names_of(tuned)
     told = advise(kernel_file, kernel, probe, names)
     if wanted := [(name, values_of(values)) for name, values in (pair(text, "--measure") for text in measure)]:
         told = msgspec.structs.replace(told, measured=_measured(told, map_file or kernel_file, probe_file, wanted))
@@ -80,7 +81,6 @@ def _measured(
         UsageError: no argument of this name; fewer than two values; no device.
     """
     from gluonmap.cli.race import inputs_of, mapped
-    from gluonmap.model.errors import UsageError
     from gluonmap.probe import campaign
     from gluonmap.race import run as races
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="The traps of tuning in a kernel's text.")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
 @click.option("--select", default="", metavar="CODES", help="Look for these alone: GM101,GM2; GM is all there are.")
 @click.option("--ignore", default="", metavar="CODES", help="Do not look for these.")

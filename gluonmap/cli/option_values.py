@@ -1,9 +1,10 @@
-"""What texts on the command line mean: values, pairs, lists, sizes."""
+"""Texts of the command line as values: numbers, pairs, lists, sizes."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +16,7 @@ _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def value_of(text: str) -> Value:
-    """What a text on the command line means: a number, True, False, None or quoted text as in Python, else itself."""
+    """Return the value of a text: a number, True, False, None or a quoted text as in Python, else the text itself."""
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -24,15 +25,25 @@ def value_of(text: str) -> Value:
 
 
 def pair(text: str, option: str) -> tuple[str, str]:
-    """The two sides of NAME=REST."""
+    """Return the two sides of NAME=REST."""
     name, equals, rest = text.partition("=")
     if not equals or not name.strip():
         raise click.UsageError(f"{option} takes NAME=VALUE, not {text!r}.")
     return name.strip(), rest.strip()
 
 
+def values_by_name(texts: Iterable[str], option: str) -> dict[str, Value]:
+    """Return the values of several NAME=VALUE; of two with one name the last."""
+    return {name: value_of(value) for name, value in (pair(text, option) for text in texts)}
+
+
+def names_of(*texts: str) -> list[str]:
+    """Return the parts of comma-separated texts, without empty ones."""
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
+
+
 def values_of(text: str) -> tuple[Value, ...]:
-    """The values of a comma-separated list; commas inside brackets or quotes do not separate."""
+    """Return the values of a comma-separated list. Commas inside brackets or quotes do not separate."""
     parts, depth, quote, current = [], 0, "", ""
     for character in text:
         if quote:
@@ -50,12 +61,12 @@ def values_of(text: str) -> tuple[Value, ...]:
             current += character
     parts.append(current)
     if len(parts) > 1 and not all(p.strip() for p in parts):
-        raise click.UsageError(f"an empty value stands in {text!r}; write '' for an empty text.")
+        raise click.UsageError(f"{text!r} has an empty value; write '' for an empty text.")
     return tuple(value_of(p.strip()) for p in parts if p.strip())
 
 
 def bytes_of(text: str) -> int:
-    """A size such as 8G, 512M or 1000000000, in bytes."""
+    """Return a size such as 8G, 512M or 1000000000 in bytes."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", text.strip(), re.IGNORECASE)
     if not match:
         raise click.UsageError(f"--memory takes a size such as 8G or 512M, not {text!r}.")

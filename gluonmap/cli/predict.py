@@ -12,6 +12,7 @@ import click
 
 from gluonmap.cli import compile_options
 from gluonmap.cli.reexec import become
+from gluonmap.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gluonmap.model.candidate import Config
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gluonmap.report.predict import Summary
 
 
-@click.command()
+@click.command(short_help="What a map says of many configurations.")
 @click.argument("map_file", type=click.Path(path_type=Path))
 @click.option("--configs", "configs", required=True, metavar="FILE", help="JSON lines; - is stdin.")
 @click.option("--verify", is_flag=True, help="Compile them too, and list where the map was wrong.")
@@ -85,7 +86,6 @@ def _judged(judged: Judge, stream: IO[bytes], name: str) -> Iterator[Row]:
 
 @contextlib.contextmanager
 def _opened(name: str) -> Iterator[IO[bytes]]:
-    from gluonmap.model.errors import UsageError
 
     if name == "-":
         yield sys.stdin.buffer

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gluonmap.cli.option_values import pair, value_of
+from gluonmap.cli.json_output import print_one_or_list
+from gluonmap.cli.option_values import names_of, values_by_name
+from gluonmap.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gluonmap.model.candidate import Value
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from gluonmap.spec.probe_file import ProbeFile
 
 
-@click.command()
+@click.command(short_help="Race a map's programs on this machine's GPU.")
 @click.argument("kernel_or_map", type=click.Path(path_type=Path), metavar="KERNEL|MAP")
 @click.option("--shape", default="", metavar="M=…,N=…", help="Sizes; by default those that the map was made with.")
 @click.option(
@@ -59,15 +61,14 @@ def race(
     gluonmap race kernels/hopper/gemm_fp16.py --shape M=8192,N=8192,K=8192
     gluonmap race kernels/hopper/gemm_fp16.py --regimes decode,prefill
     """
-    from gluonmap.model import codec
     from gluonmap.probe import campaign
     from gluonmap.race import run as races
     from gluonmap.report import race as raced
 
     path, space = mapped(kernel_or_map, kernel, probe_file, jobs, quiet=quiet)
     found, probe = inputs_of(space, probe_file)
-    moves = {k: value_of(v) for k, v in (pair(t, "--shape") for t in shape.split(",") if t.strip())}
-    heats = _heats([name.strip() for name in regimes.split(",") if name.strip()], moves, probe, found)
+    moves = values_by_name(names_of(shape), "--shape")
+    heats = _heats(names_of(regimes), moves, probe, found)
     line = races.line_up(
         space,
         found,
@@ -85,8 +86,7 @@ def race(
     if several:
         written += _write_split(path, space, several)
     if as_json:
-        said: object = [*records, several] if several else records[0]
-        click.echo(codec.dumps(said), nl=False)
+        print_one_or_list([*records, several] if several else records)
         return
     for record in records:
         raced.render(record)
@@ -107,11 +107,10 @@ def mapped(
     """
     from gluonmap.cli.progress import Progress
     from gluonmap.model import codec
-    from gluonmap.model.errors import UsageError
     from gluonmap.model.verdict import COMPILED
     from gluonmap.probe import campaign
     from gluonmap.runner import environment
-    from gluonmap.spec.description import Wishes
+    from gluonmap.spec.description_builder import Overrides
 
     if kernel_or_map.suffix == ".json":
         space = codec.read_map(kernel_or_map)
@@ -126,7 +125,7 @@ def mapped(
     settings = campaign.Settings(
         kernel_file=kernel_or_map,
         root=Path.cwd(),
-        wishes=Wishes(kernel=kernel),
+        overrides=Overrides(kernel=kernel),
         probe_file=probe_file,
         jobs=most,
         memory_bytes=campaign.default_memory_bytes(most),
@@ -147,7 +146,6 @@ def inputs_of(space: SpaceMap, given: Path | None) -> tuple[Path, ProbeFile]:
     Raises:
         UsageError: there is none, or it has no `inputs`.
     """
-    from gluonmap.model.errors import UsageError
     from gluonmap.spec import probe_file as probefile
 
     found = given or probefile.find_probe(Path(space.file).absolute(), Path.cwd())
@@ -163,7 +161,6 @@ def _heats(
     names: list[str], moves: Mapping[str, Value], probe: ProbeFile, path: Path
 ) -> Mapping[str, Mapping[str, Value]]:
     """The sizes to race at, by name."""
-    from gluonmap.model.errors import UsageError
 
     for name in names:
         if name not in probe.shapes:

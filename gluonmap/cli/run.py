@@ -8,9 +8,11 @@ from typing import Any
 
 import click
 
+from gluonmap.cli.json_output import print_one_or_list
 from gluonmap.cli.kernel_options import flags, settings_of
-from gluonmap.cli.option_values import pair, value_of
+from gluonmap.cli.option_values import names_of, values_by_name
 from gluonmap.cli.reexec import become
+from gluonmap.model.errors import UsageError
 
 _TAKEN = (
     *("target", "kernel", "sets", "config", "args", "derive", "grid", "regime", "probe_file"),
@@ -19,7 +21,7 @@ _TAKEN = (
 """Parameters of `gluonmap probe` that mean the same here."""
 
 
-@click.command()
+@click.command(short_help="One configuration executed on the CPU, its numbers compared.")
 @click.argument("kernel_file", type=click.Path(path_type=Path))
 @flags(*_TAKEN, target="Targets to run for, each apart: gfx942, gfx950; by default those that the kernel's API allows.")
 @click.option("--shape", default="", metavar="M=…,N=…", help="Sizes to run at; by default small ones, and ragged ones.")
@@ -49,14 +51,11 @@ def run(kernel_file: Path, shape: str, trace: Path | None, as_json: bool, **opti
     from rich.console import Console
 
     from gluonmap.cli.progress import Progress
-    from gluonmap.model import codec
-    from gluonmap.model.errors import UsageError
     from gluonmap.probe import campaign
     from gluonmap.report import run as executed
 
-    given = [pair(text, "--shape") for text in shape.split(",") if text.strip()]
-    sizes = {name: value_of(text) for name, text in given}
-    wanted = [name for text in options["target"] for name in text.split(",") if name.strip()]
+    sizes = values_by_name(names_of(shape), "--shape")
+    wanted = names_of(*options["target"])
     if trace is not None and len(wanted) != 1:
         raise UsageError("--dump-trace writes the trace of one target: name it with --target.")
     settings = settings_of(kernel_file, {**options, "stage": "run", "jobs": 1, "out": None})
@@ -69,5 +68,5 @@ def run(kernel_file: Path, shape: str, trace: Path | None, as_json: bool, **opti
             if not as_json:
                 executed.render(found[-1], Console(), first=len(found) == 1)
     if as_json:
-        click.echo(codec.dumps(found[0] if len(found) == 1 else found), nl=False)
+        print_one_or_list(found)
     sys.exit(0 if all(item.outcome == "PASS" for item in found) else 1)

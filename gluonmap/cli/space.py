@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gluonmap.model.errors import UsageError
+
 if TYPE_CHECKING:
     from gluonmap.model.candidate import Config
     from gluonmap.model.joint_map import Joint
     from gluonmap.model.space_map import SpaceMap
 
 
-@click.command()
+@click.command(short_help="Count, list and sample what is feasible.")
 @click.argument("map_file", type=click.Path(path_type=Path))
 @click.option("--count", is_flag=True, help="Signature, feasible, distinct programs, what is dropped. The default.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Draw N feasible configurations evenly.")
@@ -78,7 +80,6 @@ def space(
 
 def _joint(read: SpaceMap) -> Joint:
     from gluonmap.handoff.launches import probe_command
-    from gluonmap.model.errors import UsageError
 
     if read.joint is None:
         raise UsageError(
@@ -102,7 +103,6 @@ def _print(configs: Iterable[Config], as_json: bool) -> None:
 
 def _counted(read: SpaceMap, joint: Joint) -> dict[str, Any]:
     from gluonmap.handoff.launches import dropped, launches, verified
-    from gluonmap.model.errors import UsageError
 
     try:
         handed = len(launches(read))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gluonmap.constraints.semantics import Unit, term_words, unit_of, view_of
+from gluonmap.model import targets
 from gluonmap.model.candidate import Value
 from gluonmap.model.relations import Compare, Knob, Max, Number, Op, Product, Quotient, RoundUp, Sum, Term, View
 
@@ -38,8 +39,8 @@ MOST_TRIALS = 14
 """Pairs of data that one piece is looked for on."""
 MOST_COMBINATIONS = 2_000
 
-LIMITS = (49_152, 65_536, 101_376, 102_400, 163_840, 166_912, 167_936, 232_448, 327_680)
-"""Of known targets: sm_75, gfx942, sm_89, sm_120, gfx950, sm_80, sm_80 in all, sm_90 and sm_100, gfx1250."""
+OTHER_LIMITS = (49_152, 101_376, 102_400, 166_912, 167_936)
+"""Bytes of shared memory of GPUs that are no targets: sm_75, sm_89, sm_120, sm_80, sm_80 in all."""
 
 
 class Formula(msgspec.Struct, frozen=True):
@@ -63,7 +64,8 @@ def likely_limit(passing: Iterable[int], failing: Iterable[int]) -> int | None:
     low, high = max(passing, default=0), min(failing, default=None)
     if high is None or high <= low:
         return None
-    return next((limit for limit in LIMITS if low <= limit < high), low)
+    limits = sorted({*OTHER_LIMITS, *(target.shared_bytes for target in targets.TARGETS)})
+    return next((limit for limit in limits if low <= limit < high), low)
 
 
 def fit_bytes(domains: Mapping[str, Sequence[Value]], columns: Mapping[str, Any], shared: Any) -> Formula | None:

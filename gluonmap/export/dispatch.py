@@ -1,4 +1,4 @@
-"""A Python module that chooses a configuration by the sizes of the problem: one for each size that was raced."""
+"""Modules that choose a configuration by the size of the problem, among the winners at the raced sizes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def configuration({names}):
 
 
 def render(space: SpaceMap, split: Split) -> str:
-    """Return a module with `regime` and `configuration`, functions of the sizes in which the raced ones differ.
+    """Return a module with `regime` and `configuration`, functions of the sizes in which the raced regimes differ.
 
     Raises:
-        UsageError: the raced sizes differ in no number; a configuration that cannot be written down.
+        UsageError: the raced regimes differ in no number; a value is not plain.
     """
     check_names(space)
     names = differing(split)
@@ -40,12 +40,12 @@ def render(space: SpaceMap, split: Split) -> str:
     serves, configs = _named(launches)
     for config in split.serves.values():
         refuse_spelled(space, config, "a dispatcher holds plain values only.")
-    told = [
+    comments = [
         f"Configurations of {split.kernel} by size, raced on {split.device} ({split.target}), Triton {split.triton}.",
         f"{split.verdict}.",
     ]
     lines = [
-        *(f"# {one_line(text)}" for text in told),
+        *(f"# {one_line(text)}" for text in comments),
         "",
         "import math",
         "",
@@ -57,14 +57,14 @@ def render(space: SpaceMap, split: Split) -> str:
 
 
 def differing(split: Split) -> list[str]:
-    """The sizes, positive whole numbers all, in which the raced shapes differ."""
+    """Return the sizes in which the raced shapes differ: positive whole numbers in all of them."""
     shapes = list(split.shapes.values())
     shared = [n for n in shapes[0] if all(n in shape for shape in shapes)]
     return [n for n in shared if all(map(_is_size, column := [s[n] for s in shapes])) and len(set(column)) > 1]
 
 
 def literal_dict(values: Config) -> str:
-    """A dict of plain values as Python text."""
+    """Return a dict of plain values as Python text."""
     return "{" + ", ".join(f"{n!r}: {literal(v)}" for n, v in values.items()) + "}"
 
 
@@ -73,7 +73,7 @@ def _is_size(value: Value) -> bool:
 
 
 def _named(launches: dict[str, Config]) -> tuple[Config, dict[str, Config]]:
-    """For each size the name of the first one with its configuration; and the configurations by that name."""
+    """Return two dicts: regime -> the first regime with the same configuration; that regime -> its configuration."""
     first: dict[str, str] = {}
     for name, launch in launches.items():
         first.setdefault(repr(launch), name)

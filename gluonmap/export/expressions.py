@@ -1,7 +1,7 @@
-"""Relations as Python expressions that need nothing but Python, equal to the relation on every value of the domains.
+"""Relations as Python expressions that are equal to the relation on every value of the domains.
 
-Where an expression cannot be made that way (an expression of the user's that has no value for some configurations), the
-configurations that meet the relation are listed instead.
+An expression uses nothing but Python's built-in functions. Where none can be made, because an expression of the user's
+has no value for some configurations, the configurations that meet the relation are listed instead.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from gluonmap.model.relations import (
 
 Domains = Mapping[str, Sequence[Value]]
 Named = Callable[[str], str]
-"""How a knob's value is written: `BLOCK_M`, or `c["BLOCK_M"]`."""
+"""Knob -> the text that reads its value: `BLOCK_M`, or `c["BLOCK_M"]`."""
 
 MOST_CHECKED = 20_000
-"""Combinations of values that an expression is checked on."""
+"""Largest number of value combinations on which an expression is checked."""
 
 _OPS = {Op.AT_MOST: "<=", Op.AT_LEAST: ">=", Op.EQUAL: "==", Op.UNEQUAL: "!="}
 
@@ -75,7 +75,10 @@ def _met(relation: Relation, domains: Domains, scope: Sequence[str]) -> Iterator
 
 
 def _listed(relation: Relation, domains: Domains, named: Named, scope: Sequence[str]) -> str:
-    """The configurations that meet it, one by one: texts stand for values, for 1 is not True."""
+    """Return a test for membership in the list of configurations that meet the relation.
+
+    Values are compared as text, because 1 == True.
+    """
     rows = sorted(tuple(map(repr, config.values())) for config, met in _met(relation, domains, scope) if met)
     keys = ", ".join(f"repr({named(name)})" for name in scope)
     return f"({keys},) in {rows!r}" if rows else "False"
@@ -105,7 +108,7 @@ def _part(relation: Relation, domains: Domains, named: Named) -> str:
 
 
 def _member(knob: str, values: Sequence[Value], inside: bool, domains: Domains, named: Named) -> str:
-    """Whether a value is one of some, where True is not 1."""
+    """Return a test whether a knob's value is one of `values`; True is not 1."""
     known = [v for v in domains[knob] if any(v == m and isinstance(v, bool) == isinstance(m, bool) for m in values)]
     others = [v for v in domains[knob] if not any(same(v, k) for k in known)]
     if not known or not others:
@@ -167,21 +170,21 @@ def _viewed(knob: str, view: View, domains: Domains, named: Named) -> str:
     return f"{{{table}}}[repr({name})]"
 
 
-# ---- what a user has written ---------------------------------------------------------------------------------------
+# ---- expressions of the user ---------------------------------------------------------------------------------------
 
 
 def _written(text: str, named: Named) -> str:
-    """An expression of the language of `expression`, without its functions.
+    """Return a user's expression with the functions `cdiv` and `next_power_of_2` written out.
 
     Raises:
-        ValueError: it is no such expression, or might compute a number that is too large.
+        ValueError: the text is outside the language of constraints, or a power might become too large.
     """
     body = ast.parse(text.strip(), mode="eval").body
     for node in ast.walk(body):
         small = isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value in range(9)
         if not isinstance(node, _LANGUAGE) or (isinstance(getattr(node, "op", None), ast.Pow) and not small):
             raise ValueError(ast.unparse(node))
-    return ast.unparse(_Plain(named).visit(body))
+    return ast.unparse(_PlainPython(named).visit(body))
 
 
 _LANGUAGE = (
@@ -190,7 +193,9 @@ _LANGUAGE = (
 )
 
 
-class _Plain(ast.NodeTransformer):
+class _PlainPython(ast.NodeTransformer):
+    """Renames knobs and writes out functions that Python lacks."""
+
     def __init__(self, named: Named) -> None:
         self.named = named
 

@@ -1,8 +1,9 @@
-"""What an exported file says of itself, and what makes text of a map safe to stand in code."""
+"""Sentences at the top of exported files, and texts of a map made safe for code."""
 
 from __future__ import annotations
 
-from gluonmap.handoff.launches import probe_command
+from gluonmap.handoff.conversion import default_options
+from gluonmap.handoff.launches import options_of, probe_command
 from gluonmap.handoff.spelled import PREFIX
 from gluonmap.model.candidate import Value
 from gluonmap.model.errors import UsageError
@@ -17,7 +18,10 @@ PREDICTED = (
 
 
 def heading(space: SpaceMap, what: str, handed: int | None = None) -> list[str]:
-    """Return lines that say what a file holds: kernel, target, the Triton that it holds for, the map's sizes."""
+    """Return lines about a file: kernel, target, the Triton that the map was made with, the sizes of the space.
+
+    `handed`: number of configurations in the file.
+    """
     lines = [
         f"{what} {space.kernel} ({space.file}) on {space.target}.",
         f"From a map that was made with Triton {space.triton}; it holds for no other target and no other Triton.",
@@ -26,8 +30,16 @@ def heading(space: SpaceMap, what: str, handed: int | None = None) -> list[str]:
     return [one_line(line) for line in lines]
 
 
+def untuned(space: SpaceMap) -> str:
+    """Return a sentence for files that hold the baseline only: nobody has timed it."""
+    return one_line(
+        f"Not tuned: the baseline of {space.kernel} on {space.target}, compiled and passed with Triton {space.triton}, "
+        "never timed."
+    )
+
+
 def sizes(space: SpaceMap) -> str:
-    """How much of the signature is left, in words."""
+    """Return how many configurations of the signature are feasible and distinct, in words."""
     if space.joint is None:
         return "One knob at a time was asked for, so what knobs demand of each other is not known"
     known = space.joint.sizes
@@ -38,26 +50,26 @@ def sizes(space: SpaceMap) -> str:
 
 
 def evidence(constraint: Constraint) -> str:
-    """What a constraint says and what it rests on, as one line: its words, standing, counts and the kernel's line."""
+    """Return one line about a constraint: its standing, words, counts, the kernel's line and the reason."""
     parts = [f"{constraint.failed:,} failed"] if constraint.failed else []
     parts += [f"{constraint.passed:,} passed"] if constraint.passed else []
     parts += [constraint.line] if constraint.line else []
     parts += [constraint.reason] if constraint.reason else []
     parts += [] if constraint.confirmed else ["no failure confirms it"]
-    told = f"{constraint.standing}: {constraint.words}"
-    return one_line(f"{told} ({'; '.join(parts)})" if parts else told)
+    claim = f"{constraint.standing}: {constraint.words}"
+    return one_line(f"{claim} ({'; '.join(parts)})" if parts else claim)
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and control characters: it cannot leave the comment that it stands in."""
+    """Return the text without line breaks and control characters, so that it cannot end the comment around it."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def check_names(space: SpaceMap) -> None:
-    """Refuse a map whose knobs could not be names in code.
+    """Check that the names of a map are Python names, because exported code uses them as such.
 
     Raises:
-        UsageError: such a name.
+        UsageError: one is not.
     """
     for name in {**space.baseline, **space.recipe.fixed, **space.recipe.derive}:
         if not name.isidentifier():
@@ -65,20 +77,20 @@ def check_names(space: SpaceMap) -> None:
 
 
 def literal(value: Value) -> str:
-    """A plain value as Python writes it."""
+    """Return a plain value as Python text; inf and nan as a call of float."""
     return f"float({str(value)!r})" if isinstance(value, float) and repr(value)[-1] in "fn" else repr(value)
 
 
 def is_spelled(value: Value) -> bool:
-    """Whether the map can only spell the value, "py:gl.float16"."""
+    """Return whether the value is Python text that names an object, such as "py:gl.float16"."""
     return isinstance(value, str) and value.startswith(PREFIX)
 
 
 def refuse_spelled(space: SpaceMap, values: dict[str, Value], instead: str) -> None:
-    """Refuse values that a file of this kind cannot hold.
+    """Check that all values are plain, because the file cannot hold an object.
 
     Raises:
-        UsageError: such a value, with what to use in its place.
+        UsageError: one is not; `instead` says what to use in its place.
     """
     for name, value in values.items():
         if is_spelled(value):
@@ -86,30 +98,28 @@ def refuse_spelled(space: SpaceMap, values: dict[str, Value], instead: str) -> N
 
 
 def launch_defaults(space: SpaceMap) -> dict[str, object]:
-    """The compiler's options where a launch names none, as the Triton that is installed here declares them.
+    """Return the compiler's defaults of launch options, as the installed Triton declares them.
 
     Raises:
-        UsageError: there is no Triton here.
+        UsageError: Triton is not installed.
     """
-    from gluonmap.handoff.conversion import default_options
-
     try:
         return default_options(space.target)
     except ImportError as error:
         raise UsageError(
-            f"the defaults of {space.target}'s compiler stand in Triton, which is not installed here: "
+            f"the defaults of {space.target}'s compiler are read from Triton, which is not installed: "
             "pip install 'gluonmap[compile]'"
         ) from error
 
 
 def baseline_launch(space: SpaceMap) -> dict[str, Value]:
-    """The baseline's knobs and the options that the map fixes, host knobs too, derived parameters not.
+    """Return the baseline's knobs, host knobs included, and the options that the map fixes.
+
+    Derived parameters are left out.
 
     Raises:
         UsageError: the baseline does not pass.
     """
-    from gluonmap.handoff.launches import options_of
-
     if space.outcome not in COMPILED:
         raise UsageError(
             f"the baseline of {space.kernel!r} on {space.target} is {space.outcome}, so the map has nothing to write "

@@ -1,4 +1,4 @@
-"""The space for Kernel Tuner: parameters with their values, and restrictions as Python expressions over them."""
+"""Modules for Kernel Tuner: parameters with their values, and restrictions as Python expressions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gluonmap.query.feasibility import domains_of, execution_constraints
 
 
 class Restriction(NamedTuple):
-    """What a configuration must meet, and what that rests on."""
+    """A Python expression that a configuration must meet, with its evidence in words."""
 
     expression: str
     evidence: str
@@ -40,7 +40,7 @@ def render(space: SpaceMap) -> str:
 
 
 def tune_params(space: SpaceMap) -> dict[str, tuple[Value, ...]]:
-    """The values of each knob; without a joint part those that passed alone."""
+    """Return the values of each knob; where knobs were mapped one at a time, those that passed alone."""
     if space.joint is not None:
         return domains_of(space)
     found = {name: (value,) for name, value in space.baseline.items()}
@@ -49,10 +49,14 @@ def tune_params(space: SpaceMap) -> dict[str, tuple[Value, ...]]:
 
 
 def restrictions(space: SpaceMap) -> Iterator[Restriction]:
-    """The map's constraints as expressions, equal on the domains. What reads more than the knobs is left out."""
+    """Yield the map's constraints as expressions that are equal to them on the domains.
+
+    Constraints over anything but the knobs are left out.
+    """
     domains: Domains = tune_params(space)
     for constraint in (*(space.joint.constraints if space.joint else ()), *execution_constraints(space)):
         if scope_of(constraint.relation) <= domains.keys():
             expression = expression_of(constraint.relation, domains)
-            if expression != "True" or constraint.standing is not Standing.EXECUTED:  # whose values are left out
+            # A constraint from executions may forbid only values that `tune_params` leaves out: then it is "True".
+            if expression != "True" or constraint.standing is not Standing.EXECUTED:
                 yield Restriction(expression, evidence(constraint))

@@ -1,4 +1,4 @@
-"""A pruning function as a file of its own: `early_config_prune` for `triton.autotune`, without gluonmap at run time."""
+"""Modules with `early_config_prune` for `triton.autotune` that run without gluonmap."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _INSTEAD = "gluonmap.early_config_prune(MAP) knows such values."
 def render(space: SpaceMap, limit: int | None = None) -> str:
     """Return a module whose `early_config_prune` decides as `gluonmap.early_config_prune` does with this one map.
 
-    `limit`: of the map's own configurations, which take the place of a list that has nothing left.
+    `limit`: the largest number of the map's own configurations, which replace a list of which nothing is left.
 
     Raises:
-        UsageError: nothing passed; no Triton here; a value that is no plain one.
+        UsageError: nothing passed; Triton is not installed; a value is not plain.
     """
     check_names(space)
     domains = domains_of(space)
@@ -50,9 +50,9 @@ def render(space: SpaceMap, limit: int | None = None) -> str:
         for value in values:
             refuse_spelled(space, {name: value}, _INSTEAD)
     own, judge = launches(space, limit), Judge(space)
-    told = [*heading(space, "A pruning function for"), PREDICTED, _USE]
+    comments = [*heading(space, "A pruning function for"), PREDICTED, _USE]
     unsaid = {**launch_defaults(space), **space.recipe.fixed}
-    lines = [f"# {line}" for line in told]
+    lines = [f"# {line}" for line in comments]
     lines += ["", "import sys", "import warnings", "from collections.abc import Callable", "from typing import Any", ""]
     lines += [f"KERNEL, TARGET = {space.kernel!r}, {space.target!r}"]
     lines += ["", "# Whether what the map cannot tell (a value that was never tried, …) stays.", "KEEP_UNKNOWN = False"]
@@ -102,7 +102,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _arguments(space: SpaceMap) -> dict[str, tuple[str, ...]]:
-    """What the type of an argument may be called: a dtype by Triton's name or torch's, "int", "float" or "None"."""
+    """Return the accepted names of each argument's type: a dtype by Triton's and torch's name, int, float or None."""
     found: dict[str, tuple[str, ...]] = {}
     for name, known in space.specialisation.items():
         if pointer := POINTER.match(known):
@@ -129,7 +129,7 @@ def _rules(name: str, constraints: Iterable[Constraint], space: SpaceMap) -> Ite
 
 
 def _answered(judge: Judge) -> Iterator[str]:
-    """Configurations that were answered otherwise than the rules say."""
+    """Yield the moves of configurations whose recorded answer differs from the answer of the rules."""
     space, done = judge.space, set()
     for config in _configurations(space):
         moves = tuple((name, repr(value)) for name, value in moves_of(space, config).items())
@@ -143,7 +143,7 @@ def _answered(judge: Judge) -> Iterator[str]:
 
 
 def _configurations(space: SpaceMap) -> Iterator[Config]:
-    """All that the map has an entry for."""
+    """Yield every configuration that the map has an entry for."""
     base = space.baseline
     yield base
     for name, knob in space.knobs.items():
@@ -167,7 +167,7 @@ def _truth(told: Judgement) -> bool | None:
 
 
 def _by_rule(space: SpaceMap, config: Config, told: Judgement) -> bool | None:
-    """What the exported function would say without an answer."""
+    """Return the verdict of the exported function for a configuration that has no recorded answer."""
     if told.forbidden:
         return False
     if (space.joint is None and len(moves_of(space, config)) > 1) or told.untried:

@@ -1,6 +1,7 @@
-"""The code of an exported pruning function: `prune` writes what stands below the line under a map's tables.
+"""The code of an exported pruning function: `prune` writes a map's tables and then the text below the line.
 
-It needs the standard library alone, and decides as `gluonmap.early_config_prune` does.
+The constants here give that code types; the tables of a map replace them. The code needs the standard library alone and
+decides as `gluonmap.early_config_prune` does. Every word below the line is part of the exported files.
 """
 
 from __future__ import annotations

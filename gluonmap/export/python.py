@@ -24,11 +24,11 @@ def render(space: SpaceMap, limit: int | None = None) -> str:
     """Return a module whose `CONFIGS` equals `LoadedMap.configs(limit)`.
 
     Raises:
-        UsageError: nothing to hand over; no Triton here; a value that names what only the kernel's module has.
+        UsageError: nothing passed; Triton is not installed; a value names an object of the kernel's own module.
     """
     check_names(space)
     found, defaults = launches(space, limit), launch_defaults(space)
-    told = [*heading(space, "Configurations for", len(found)), UNTIMED]
+    comments = [*heading(space, "Configurations for", len(found)), UNTIMED]
     imports = ["import triton"]
     if any(is_spelled(value) for launch in found for value in launch.values()):
         imports += ["from triton import language as tl  # noqa: F401"]
@@ -37,20 +37,20 @@ def render(space: SpaceMap, limit: int | None = None) -> str:
     setter = _setter(space, blocks[0]) if blocks[0] else []
     if setter and len(imports) == 1:
         imports += ["from triton.experimental.gluon import language as gl"]
-    lines = [*(f"# {line}" for line in told), "", *imports, *setter, "", "CONFIGS = ["]
+    lines = [*(f"# {line}" for line in comments), "", *imports, *setter, "", "CONFIGS = ["]
     lines += [f"    {_config(launch, defaults, mine)}," for launch, mine in zip(found, blocks, strict=True)]
     return "\n".join([*lines, "]"]) + "\n"
 
 
 def _setter(space: SpaceMap, blocks: Sequence[Block]) -> list[str]:
-    """A function that makes the `pre_hook` of a configuration.
+    """Return the text of a function that makes the `pre_hook` of a configuration.
 
     Raises:
-        UsageError: descriptors of a target whose layouts this module cannot write down.
+        UsageError: the target's descriptors have layouts that an exported module cannot make.
     """
     if targets.find(space.target).backend != "cuda":
         raise UsageError(
-            f"the descriptors of {space.kernel!r} need a hook that a module of its own cannot make for {space.target}; "
+            f"the descriptors of {space.kernel!r} need a hook that an exported module cannot make for {space.target}; "
             "gluonmap.load(MAP).configs() makes it."
         )
     types = ", ".join(f"{block.name!r}: gl.{element_name(block.dtype)}" for block in blocks)
@@ -82,6 +82,11 @@ def _config(launch: Config, defaults: dict[str, object], blocks: Sequence[Block]
 
 
 def _value(value: Value) -> str:
+    """Return a value as Python text. A spelled value may only name parts of Triton and make layouts and floats.
+
+    Raises:
+        UsageError: the text is no Python, or names anything else; text of a map must not become arbitrary code.
+    """
     if not is_spelled(value):
         return literal(value)
     text = str(value)[len(PREFIX) :].strip()
@@ -94,7 +99,7 @@ def _value(value: Value) -> str:
     strange = sorted(names - {*_KNOWN}) or sorted(n for n in layouts if not (n == "float" or n.endswith("Layout")))
     if strange or not all(isinstance(node, (*_PARTS, ast.expr_context, ast.keyword)) for node in ast.walk(tree)):
         raise UsageError(
-            f"the map's value {one_line(text)!r} names {', '.join(strange) or 'what'} a module of its own cannot name. "
+            f"the map's value {one_line(text)!r} names {', '.join(strange) or 'what'} an exported module cannot name. "
             "@gluonmap.autotune makes what the kernel's own module names."
         )
     return ast.unparse(tree)

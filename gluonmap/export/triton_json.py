@@ -1,8 +1,8 @@
-"""The hand-off as JSON, in the shape that Triton's own `<kernel>.autotune.json` gives to a configuration.
+"""The hand-off as JSON, with configurations in the form of Triton's own `<kernel>.autotune.json`.
 
-Triton stores `[config.__dict__, timings]` pairs and makes each again with `Config(**entry)` (`check_disk_cache` in
-triton/runtime/autotuner.py, 3.6 to 3.9). Its file belongs to one key of one device and holds times, which no map has:
-so this is a document of its own around the same entries, not a file for Triton's cache.
+Triton stores `[config.__dict__, timings]` pairs and restores each with `Config(**entry)` (`check_disk_cache` in
+triton/runtime/autotuner.py, 3.6 to 3.9). Its file belongs to one key of one device and holds times, which no map has.
+The exported document has the same entries and is no file for Triton's cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def render(space: SpaceMap, limit: int | None = None) -> str:
     """Return JSON whose `configs` hold the keywords of `triton.Config`, equal to `LoadedMap.configs(limit)`.
 
     Raises:
-        UsageError: nothing to hand over; no Triton here; a value that JSON cannot hold.
+        UsageError: nothing passed; Triton is not installed; JSON cannot hold a value.
     """
     found, defaults = launches(space, limit), launch_defaults(space)
     for launch in found:

@@ -1,9 +1,14 @@
-"""A configuration file of vLLM or SGLang: number of tokens -> configuration. The file's name says what it is for."""
+"""Configuration files of vLLM and SGLang: number of tokens -> configuration.
+
+The file's name gives experts, width, device and types.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from gluonmap.export.heading import baseline_launch, refuse_spelled
 from gluonmap.model.candidate import Config
@@ -16,12 +21,13 @@ Names = Mapping[str, Any]
 
 
 def render(space: SpaceMap, names: Names, winners: Mapping[int, Config] | None = None) -> str:
-    """Return the file's text. `winners`: M -> the configuration that a race found; none: the baseline.
+    """Return the file's text.
 
-    vLLM reads every key as a number, so the file itself cannot say that nobody raced.
+    `winners`: M -> the configuration that won a race. Without winners the file holds the baseline. It cannot say that
+    the baseline was never timed, because vLLM reads every key as a number.
 
     Raises:
-        UsageError: no M is known; the baseline fails; a value that JSON cannot hold.
+        UsageError: no M is known; the baseline fails; JSON cannot hold a value.
     """
     file_name(space, names)
     if winners is None:
@@ -31,20 +37,18 @@ def render(space: SpaceMap, names: Names, winners: Mapping[int, Config] | None =
         winners = {size: baseline_launch(space)}
     for config in winners.values():
         refuse_spelled(space, config, "vLLM's files hold plain values only.")
-    import msgspec
-
-    told = {str(size): winners[size] for size in sorted(winners)}
-    return msgspec.json.format(msgspec.json.encode(told), indent=4).decode() + "\n"
+    entries = {str(size): winners[size] for size in sorted(winners)}
+    return msgspec.json.format(msgspec.json.encode(entries), indent=4).decode() + "\n"
 
 
 def file_name(space: SpaceMap, names: Names) -> str:
-    """`E=8,N=4096,device_name=AMD_Instinct_MI300X,dtype=…,block_shape=[128,128].json`.
+    """Return a name such as `E=8,N=4096,device_name=AMD_Instinct_MI300X,dtype=…,block_shape=[128,128].json`.
 
     Raises:
-        UsageError: the probe file does not give the fields, or gives others.
+        UsageError: the probe file lacks a field, or gives an unknown one.
     """
     if not names:
-        raise UsageError(_missing("E", "the name of a vLLM file tells experts, width and device, which no map knows"))
+        raise UsageError(_missing("E", "the name of a vLLM file gives experts, width and device, which no map knows"))
     if unknown := sorted(set(names) - set(NAMES)):
         raise UsageError(f"EXPORT['vllm'] gives {', '.join(unknown)}; it knows {', '.join(NAMES)}.")
     for name, kind in (("E", int), ("N", int), ("device_name", str)):

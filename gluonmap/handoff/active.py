@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gluonmap.handoff.launches import probe_command
-from gluonmap.model import codec
+from gluonmap.model import codec, targets
 from gluonmap.model.errors import UsageError
 from gluonmap.model.space_map import SpaceMap
 
@@ -63,5 +63,4 @@ def active_target() -> str:
             f"no GPU is active here ({error}), so no map can be chosen. Without one, gluonmap.load(MAP).configs() "
             "gives a map's configurations."
         ) from error
-    arch = str(target.arch).partition(":")[0]
-    return f"sm_{arch}" if target.backend == "cuda" else arch
+    return targets.name_of(target.backend, target.arch)

@@ -12,10 +12,11 @@ from gluonmap.lint.kernel_functions import Function, Module, is_jit
 from gluonmap.lint.subject import Subject
 from gluonmap.lint.trees import call_name, full_name, last_name, written
 from gluonmap.lint.tuner import probe_of
+from gluonmap.model import targets
 from gluonmap.model.inspection import FunctionSource
 from gluonmap.source.code_lines import absolute_line, source_of
-from gluonmap.source.kernel_text import allowed_targets, target_apis
 from gluonmap.source.syntax import Definition, dotted, text_of
+from gluonmap.source.target_api import excluded_targets, find_api_uses
 
 
 def check(subject: Subject, settings: Settings) -> Iterator[Finding]:
@@ -135,8 +136,11 @@ def _never_imported(test: ast.expr) -> bool:
 
 # ---- APIs ------------------------------------------------------------------------------------------------------------
 
-_WORD = re.compile(r"(?<![a-z0-9])(gfx942|cdna3|mi300[ax]?|mi325x?)(?![a-z0-9])", re.IGNORECASE)
-_SENTENCE = re.compile(r"\b(for|on|targets?:?)\s+(the\s+|AMD\s+)*(gfx942|CDNA3|MI300[AX]?)\b", re.IGNORECASE)
+_TARGET = targets.find("gfx942")
+_NAMES = "|".join([*_TARGET.names, *(f"{device}?" for device in _TARGET.devices)])
+"""The devices of a series are told apart by their last letter: MI300 is MI300A or MI300X."""
+_WORD = re.compile(rf"(?<![a-z0-9])({_NAMES})(?![a-z0-9])", re.IGNORECASE)
+_SENTENCE = re.compile(rf"\b(for|on|targets?:?)\s+(the\s+|AMD\s+)*({_NAMES})\b", re.IGNORECASE)
 _DENIED = re.compile(
     r"\b(not|no|never|unlike|except|instead|falls?|without|lacks?|missing|only on|older|than)\b|n't", re.IGNORECASE
 )
@@ -149,7 +153,7 @@ def _apis(subject: Subject) -> Iterator[Finding]:
         why = _meant(subject, kernel)
         sources = _sources(subject, kernel) if why else ()
         texts = {source.file: text_of(Path(source.file)) for source in sources}
-        use = allowed_targets(target_apis(sources, texts)).get("gfx942") if sources else None
+        use = excluded_targets(find_api_uses(sources, texts)).get(_TARGET.name) if sources else None
         if use is not None:
             place = use.location
             at = absolute_line(texts[place.file], place) or 1
@@ -190,7 +194,7 @@ def _meant(subject: Subject, kernel: Function) -> str:
     if _WORD.search(kernel.name):
         return "its name"
     probe = probe_of(path, kernel.name)
-    if {"gfx942", "cdna3"} & set(probe.targets):
+    if set(_TARGET.names) & set(probe.targets):
         return f"TARGETS of {Path(probe.path).name}"
     for said in (
         _first_sentence(kernel.node), _first_sentence(subject.module.tree), *_comments_above(kernel.node, subject.text)

@@ -123,7 +123,7 @@ def probe_of(path: Path, kernel: str) -> probe_file.ProbeFile:
     """The probe file of a kernel; an empty one where there is none, or none that can be read."""
     found = probe_file.find_probe(path, Path.cwd())
     try:
-        return probe_file.restricted(probe_file.read_probe(found, ""), kernel) if found else probe_file.ProbeFile()
+        return probe_file.read_probe(found, "").for_kernel(kernel) if found else probe_file.ProbeFile()
     except UsageError:
         return probe_file.ProbeFile()
 

@@ -32,10 +32,10 @@ from gluonmap.runner.determinism import SecondOpinion
 from gluonmap.runner.journal import Head, Journal
 from gluonmap.runner.oracle import Oracle
 from gluonmap.runner.processes import Ending, Isolation
-from gluonmap.source import kernel_text, syntax
-from gluonmap.spec import description as describe
+from gluonmap.source import syntax, target_api
 from gluonmap.spec import probe_file as probefile
-from gluonmap.spec.description import Description, Further, Wishes
+from gluonmap.spec.description import Description, ExecutionRequest
+from gluonmap.spec.description_builder import Overrides, describe
 from gluonmap.spec.probe_file import RAGGED, RUN
 from gluonmap.worker.protocol import Bench, Job, KernelFile, Limits
 
@@ -45,11 +45,8 @@ IMPORT_DEADLINE_S = 120.0
 LEAST_DEADLINE_S = 120.0
 DEVICE_DEADLINE_S = 60.0
 """For inputs, launches, references and timing together; what goes on for longer does not come back."""
-MODELLED = ("gfx942", "gfx950")
-"""Targets whose code is executed on the CPU."""
 MODEL = "the CPU, by a model of the hardware"
 """In the place of a device's name."""
-_NOT_MODELLED = "--stage run executes code of gfx942 and gfx950 only"
 SEARCH_DEADLINE_S = 30.0
 """Of a change of a failing baseline, where the user names none: what takes longer is no default to start from."""
 DEADLINE_PER_BASELINE = 30.0
@@ -63,7 +60,7 @@ class Settings:
     kernel_file: Path
     root: Path
     """Folder that gets `probes/` and `reports/`."""
-    wishes: Wishes = field(default_factory=Wishes)
+    overrides: Overrides = field(default_factory=Overrides)
     config_file: str = ""
     probe_file: Path | None = None
     stubs: tuple[str, ...] = ()
@@ -166,12 +163,14 @@ class Campaign:
         probe = self._probe("")
         inspection = self._any_inspection(probe)
         excluded = {n: _lacks(n, use, None) for n, use in self._excluded(inspection).items()}
-        # Some of cdna4's functions compile on gfx942 for narrow copies; a kernel that calls them is not meant for it.
-        if self._names_cdna4(inspection):
-            excluded.setdefault("gfx942", "the kernel is written with cdna4's API (--target gfx942 tries it)")
+        for target in self._meant_for_successors(inspection):
+            reason = f"the kernel is written with {target.predates_api}'s API (--target {target.name} tries it)"
+            excluded.setdefault(target.name, reason)
         wanted = probe.targets or tuple(t.name for t in targets.TARGETS)
         if self.settings.stage is Stage.RUN:
-            excluded |= {name: _NOT_MODELLED for name in wanted if name not in MODELLED}
+            modelled = targets.executed_on_cpu()
+            reason = f"--stage run executes code of {' and '.join(modelled)} only"
+            excluded |= {name: reason for name in wanted if name not in modelled}
         for name in wanted:
             if name in excluded:
                 self.listen(Event("note", f"{name} is left out: {excluded[name]}"))
@@ -188,7 +187,7 @@ class Campaign:
             if path.is_file():
                 # Another process may have it: then a child tells.
                 with contextlib.suppress(UsageError), Journal(path) as record:
-                    if head := self._current_head(record, target, self.settings.wishes.kernel or probe.kernel):
+                    if head := self._current_head(record, target, self.settings.overrides.kernel or probe.kernel):
                         return head.inspection
         return self._inspect(targets.TARGETS[0], probe)[0]
 
@@ -233,17 +232,16 @@ class Campaign:
 
     def _demand_model(self, wanted: Sequence[targets.Target]) -> None:
         for target in wanted:
-            if target.name not in MODELLED:
-                raise UsageError(
-                    f"SKIPPED: --stage run executes code of {' and '.join(MODELLED)}, not of {target.name}."
-                )
+            if not target.executed_on_cpu:
+                modelled = " and ".join(targets.executed_on_cpu())
+                raise UsageError(f"SKIPPED: --stage run executes code of {modelled}, not of {target.name}.")
         if importlib.util.find_spec("torch") is None:
             raise UsageError(
                 "SKIPPED: the probe file makes its inputs with torch, which is not installed here. No GPU is needed: "
                 "a torch made for CPUs will do."
             )
 
-    def _further(self, probe: probefile.ProbeFile) -> Further | None:
+    def _execution_request(self, probe: probefile.ProbeFile) -> ExecutionRequest | None:
         """What candidates need beyond the compile, where a stage there is asked for.
 
         Raises:
@@ -262,7 +260,7 @@ class Campaign:
             raise UsageError(
                 f"SKIPPED: --stage {stage.value.lower()} needs {what} in the probe file {where} (docs/probe-files.md)."
             )
-        regime = self.settings.wishes.regime or next(iter(probe.shapes), "")
+        regime = self.settings.overrides.regime or next(iter(probe.shapes), "")
         if stage is Stage.RUN:
             # "default" is the regime that was compiled, whatever another one is called.
             others = {n: dict(shape) for n, shape in probe.shapes.items() if n not in (regime, RUN, "default")}
@@ -270,21 +268,23 @@ class Campaign:
             shapes = {**run, "default": {}, **others}
             known = "reference" in probe.functions
             judged = codec.digest([probe.tree, installation.model_identity()])
-            return Further(
+            return ExecutionRequest(
                 stage, MODEL, judged, probe.tolerance, shapes=shapes, reference=known, watch=self.settings.watch
             )
         ragged = probe.shapes.get(RAGGED, {}) if stage is not Stage.LAUNCH and regime != RAGGED else {}
-        return Further(stage, self.device_name, probe.tree, probe.tolerance, dict(ragged))
+        return ExecutionRequest(stage, self.device_name, probe.tree, probe.tolerance, dict(ragged))
 
-    def _excluded(self, inspection: Inspection) -> dict[str, kernel_text.ApiUse]:
-        return kernel_text.allowed_targets(self._apis(inspection))
+    def _excluded(self, inspection: Inspection) -> dict[str, target_api.ApiUse]:
+        return target_api.excluded_targets(self._apis(inspection))
 
-    def _names_cdna4(self, inspection: Inspection) -> bool:
-        return any(use.api.startswith("cdna4.") for use in self._apis(inspection))
+    def _meant_for_successors(self, inspection: Inspection) -> list[targets.Target]:
+        """Return the targets whose next generation's API the kernel calls."""
+        modules = {use.api.partition(".")[0] for use in self._apis(inspection) if "." in use.api}
+        return [target for target in targets.TARGETS if target.predates_api in modules]
 
-    def _apis(self, inspection: Inspection) -> tuple[kernel_text.ApiUse, ...]:
+    def _apis(self, inspection: Inspection) -> tuple[target_api.ApiUse, ...]:
         texts = {n: syntax.text_of(p) for n, p in self._paths(inspection, "").items() if p.is_file()}
-        return kernel_text.target_apis(inspection.functions, texts)
+        return target_api.find_api_uses(inspection.functions, texts)
 
     # -- one target ----------------------------------------------------------------------------------------------
 
@@ -315,13 +315,13 @@ class Campaign:
         with self.opened(target) as kernel:
             record, head, probe = kernel.record, kernel.head, kernel.probe
             inspection = head.inspection
-            description = describe.describe(inspection, target, probe, self._wishes(probe))
-            beyond = self._further(probe)
+            description = describe(inspection, target, probe, self._overrides(probe))
+            beyond = self._execution_request(probe)
             if beyond and not description.grid:
                 raise UsageError("a launch needs its grid: give it with --grid, or as GRID in the probe file.")
-            compiles, description = description, dataclasses.replace(description, further=beyond)
-            if unseen := description.unseen():
-                description = dataclasses.replace(description, notes=(*description.notes, unseen))
+            compiles, description = description, dataclasses.replace(description, execution=beyond)
+            if note := description.second_tile_note():
+                description = dataclasses.replace(description, notes=(*description.notes, note))
             oracle = kernel.oracle
             answers: dict[str, Answer] = {}
             jointly = self._jointly(oracle, head, compiles, probe.restrict)
@@ -392,10 +392,10 @@ class Campaign:
             UsageError: there is nothing to execute it with.
         """
         probe = self._probe(target.name)
-        beyond = self._further(probe)
+        beyond = self._execution_request(probe)
         assert beyond
         inspection, _ = self._inspect(target, probe)
-        description = describe.describe(inspection, target, probe, self._wishes(probe))
+        description = describe(inspection, target, probe, self._overrides(probe))
         if not description.grid:
             raise UsageError("a launch needs its grid: give it with --grid, or as GRID in the probe file.")
         sized = {*description.shape, *(n for n, p in description.parameters.items() if not p.constexpr)}
@@ -403,9 +403,9 @@ class Campaign:
             raise UnknownKnob(f"kernel {inspection.kernel!r}", unknown, sized, "--shape takes sizes of SHAPES.")
         if sizes:
             beyond = dataclasses.replace(beyond, shapes={RUN: {**description.shape, **sizes}})
-        description = dataclasses.replace(description, further=beyond)
-        if unseen := description.unseen():
-            self.listen(Event("note", unseen))
+        description = dataclasses.replace(description, execution=beyond)
+        if note := description.second_tile_note():
+            self.listen(Event("note", note))
         candidate = description.candidate({})
         file = KernelFile(str(self.path), inspection.kernel, self.settings.stubs)
         bench = Bench(os.path.abspath(probe.path), "", str(trace.absolute()) if trace else "")
@@ -430,7 +430,7 @@ class Campaign:
         """
         with self.opened(target) as kernel:
             head, probe, inspection = kernel.head, kernel.probe, kernel.head.inspection
-            description = describe.describe(inspection, target, probe, self._wishes(probe))
+            description = describe(inspection, target, probe, self._overrides(probe))
             oracle = self._oracle(kernel.record, head, "")
             candidate = description.candidate({})
             answers = self._asked(oracle, [candidate], "baseline")
@@ -459,12 +459,12 @@ class Campaign:
         """Where a change of the baseline is looked for; `demanded` by the probe file."""
         restrict = (*demanded, *self.settings.effort.restrict)
         for text in restrict:
-            expressions.evaluate(text, description.names({}))
+            expressions.evaluate(text, description.namespace({}))
         knobs = {n: k for n, k in description.knobs.items() if k.kind is not KnobKind.HOST}
 
         def names(moves: Config) -> dict[str, Value]:
             try:
-                found = description.names(moves)
+                found = description.namespace(moves)
             except UsageError:  # host code cannot compute a value: no expression speaks of this configuration
                 return {}
             found.setdefault("num_warps", inspection.options.get("num_warps", 4))
@@ -512,16 +512,16 @@ class Campaign:
         probe = probefile.read_probe(path, target)
         if target and probe.targets and target not in probe.targets:
             self.listen(Event("note", f"{path} is written for {', '.join(probe.targets)}, not for {target}"))
-        return probefile.restricted(probe, self.settings.wishes.kernel or probe.kernel)
+        return probe.for_kernel(self.settings.overrides.kernel or probe.kernel)
 
-    def _wishes(self, probe: probefile.ProbeFile) -> Wishes:
-        wishes = self.settings.wishes
+    def _overrides(self, probe: probefile.ProbeFile) -> Overrides:
+        overrides = self.settings.overrides
         if not self.settings.config_file:
-            return wishes
-        sizes = {n: v for shape in list(probe.shapes.values())[:1] for n, v in shape.items()} | wishes.args
+            return overrides
+        sizes = {n: v for shape in list(probe.shapes.values())[:1] for n, v in shape.items()} | overrides.args
         config, entry = probefile.read_config(self.settings.config_file, sizes)
         name = self.settings.config_file.partition("#")[0] + (f"#{entry}" if entry else "")
-        return dataclasses.replace(wishes, config=config, config_name=Path(name).name)
+        return dataclasses.replace(overrides, config=config, config_name=Path(name).name)
 
     def _oracle(self, record: Journal, head: Head, probe_file: str) -> Oracle:
         deadline = self.settings.deadline_s or LEAST_DEADLINE_S
@@ -594,7 +594,7 @@ class Campaign:
 
     def _head(self, record: Journal, target: targets.Target, probe: probefile.ProbeFile) -> Head:
         """The journal's head for today's circumstances: an earlier one if nothing has changed, else a new one."""
-        kernel = self.settings.wishes.kernel or probe.kernel
+        kernel = self.settings.overrides.kernel or probe.kernel
         head = self._current_head(record, target, kernel)
         if head is None and not record.heads:
             for other in sorted(self.settings.root.glob(f"probes/**/{self.path.stem}/{target.name}.jsonl")):
@@ -657,7 +657,7 @@ class Campaign:
         Raises:
             UsageError: it cannot be imported, or holds no such kernel.
         """
-        kernel = self.settings.wishes.kernel or probe.kernel
+        kernel = self.settings.overrides.kernel or probe.kernel
         job = Job("inspect", target.name, KernelFile(str(self.path), kernel, self.settings.stubs))
         deadline = min(self.settings.deadline_s or IMPORT_DEADLINE_S, IMPORT_DEADLINE_S)
         ending = self.isolation.ask(job, Limits(deadline, self.settings.memory_bytes))
@@ -729,8 +729,9 @@ class Campaign:
             return space
         use = self._excluded(inspection).get(target.name)
         if use is None:
-            if target.name == "gfx942" and self._names_cdna4(inspection):
-                step = "the kernel is written with cdna4's API: probe it there with --target cdna4"
+            if target in self._meant_for_successors(inspection):
+                api = target.predates_api
+                step = f"the kernel is written with {api}'s API: probe it there with --target {api}"
                 return msgspec.structs.replace(space, next_step=step)
             return space
         lines = screen.current_lines(inspection, self._paths(inspection, ""))
@@ -833,7 +834,7 @@ def _how_it_ended(status: int) -> str:
     return exitcode.signal_name(status) or f"exit status {status}"
 
 
-def _lacks(target: str, use: kernel_text.ApiUse, line: int | None) -> str:
+def _lacks(target: str, use: target_api.ApiUse, line: int | None) -> str:
     where = f" (line {line})" if line else ""
     return f"the kernel uses {use.api}{where}, which {target} lacks"
 

@@ -85,7 +85,7 @@ def taken(
             if asked.fresh:
                 listen(Event("answer", answer=asked.answer))
 
-    if description.further and description.further.stage is Stage.LAUNCH:
+    if description.execution and description.execution.stage is Stage.LAUNCH:
         failing = {}  # a pass leaves no trace in a program there, so `settled` cannot tell which values are wrong
     bad = {key: _bad_values(program.config, failing) for key, (program, _) in programs.items()}
     first = _first(bad)

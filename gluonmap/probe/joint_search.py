@@ -393,7 +393,7 @@ class Jointly:
 
     def _restriction(self, text: str) -> str:
         names = expressions.names_in(text)
-        known = self.description.names({})
+        known = self.description.namespace({})
         for name in sorted(names):
             if name not in known:
                 raise UnknownKnob(f"the restriction {text!r}", name, known)

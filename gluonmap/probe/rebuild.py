@@ -19,7 +19,7 @@ from gluonmap.model.inspection import Parameter
 from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import Outcome
-from gluonmap.spec.description import Description, Further, Knob
+from gluonmap.spec.description import Description, ExecutionRequest, Knob
 from gluonmap.worker.protocol import EVIDENCE_FILE, Bench, Evidence, Job, KernelFile
 
 
@@ -54,15 +54,15 @@ def description_of(space: SpaceMap, *, on_device: bool = False) -> Description:
         why_fixed={},
         not_probed={},
         notes=(),
-        further=_further(space) if on_device else None,
+        execution=_execution_request(space) if on_device else None,
     )
 
 
-def _further(space: SpaceMap) -> Further | None:
+def _execution_request(space: SpaceMap) -> ExecutionRequest | None:
     trial = space.recipe.trial
     if trial is None or isinstance(space.on_device, msgspec.UnsetType):
         return None
-    return Further(
+    return ExecutionRequest(
         space.on_device.stage,
         trial.device,
         trial.probe,

@@ -359,7 +359,7 @@ class _Fold:
         for rule in self.rules:
             others = [k for k in rule.knobs if k != name and k in turned]
             if name in rule.knobs and others:
-                moved = [self.description.names({name: v.value}) for v in failing]
+                moved = [self.description.namespace({name: v.value}) for v in failing]
                 if all(violates(rule, names) for names in moved):
                     found += [k for k in others if k not in found]
         return found
@@ -388,7 +388,7 @@ class _Fold:
 
     def _because(self, moves: Config) -> tuple[str, ...]:
         """The literals of the source that the configuration violates."""
-        names = self.description.names(moves)
+        names = self.description.namespace(moves)
         names.setdefault("num_warps", self.inspection.options.get("num_warps", 4))
         return self._rule_texts([r for r in self.rules if violates(r, names)])
 

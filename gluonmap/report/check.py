@@ -8,8 +8,10 @@ import click
 from tabulate import tabulate
 
 from gluonmap.audit.findings import Audit, Finding, Place, RuleChecked, Severity, Tally
-from gluonmap.report import github, words
+from gluonmap.report import github
+from gluonmap.report.map_header import target_name
 from gluonmap.report.markdown import code, text
+from gluonmap.report.plain_text import listed, plural, shorten, visible
 
 MOST_PLACES = 4
 """Places of one finding that are named."""
@@ -23,10 +25,10 @@ _LEVELS = {
 
 def render(audit: Audit) -> None:
     """Print an audit: its findings, the worst first, then the files in numbers and the sum."""
-    kernel = f"{words.visible(audit.kernel)} ({words.visible(audit.file)})"
-    click.echo(f"{kernel} on {words.target_name(audit.target)}, {_basis(audit)}")
+    kernel = f"{visible(audit.kernel)} ({visible(audit.file)})"
+    click.echo(f"{kernel} on {target_name(audit.target)}, {_basis(audit)}")
     for note in audit.notes:
-        click.echo(f"note: {words.visible(note)}")
+        click.echo(f"note: {visible(note)}")
     if audit.findings:
         click.echo()
     repeated: set[tuple[str, str]] = set()
@@ -37,7 +39,7 @@ def render(audit: Audit) -> None:
             click.echo(f"    {detail}")
         if item.repeat and item.severity is Severity.ERROR and (item.reason, item.at) not in repeated:
             repeated.add((item.reason, item.at))  # one of a kind is enough: --json has the others
-            click.echo(f"    {words.visible(item.repeat)}")
+            click.echo(f"    {visible(item.repeat)}")
     tables = [_files(audit), _rules(audit)]
     for table in filter(None, tables):
         click.echo(f"\n{table}")
@@ -47,13 +49,13 @@ def render(audit: Audit) -> None:
 def summary(audit: Audit) -> str:
     """Return "2 errors, 1 warning and 3 notices", or that nothing was found."""
     counts = [(audit.count(severity), str(severity)) for severity in Severity]
-    return words.listed(words.plural(count, name) for count, name in counts if count) or "nothing found"
+    return listed(plural(count, name) for count, name in counts if count) or "nothing found"
 
 
 def _basis(audit: Audit) -> str:
-    compiled = f"{words.plural(audit.compiled, 'candidate')} compiled now"
-    known = f"from the map {words.visible(audit.map)}" if audit.map else "without a map"
-    return f"Triton {words.visible(audit.triton)}: {known}, {compiled}"
+    compiled = f"{plural(audit.compiled, 'candidate')} compiled now"
+    known = f"from the map {visible(audit.map)}" if audit.map else "without a map"
+    return f"Triton {visible(audit.triton)}: {known}, {compiled}"
 
 
 def _where(item: Finding) -> str:
@@ -62,12 +64,12 @@ def _where(item: Finding) -> str:
 
 def _place(place: Place) -> str:
     line = f":{place.line}" if place.line else ""
-    return f"{words.visible(place.file)}{line}"
+    return f"{visible(place.file)}{line}"
 
 
 def _short(raw: str) -> str:
     # In one line, whatever an entry's name holds: a sentence must not end where a name breaks.
-    return words.cut(words.visible(" ".join(raw.split())), 400)
+    return shorten(visible(" ".join(raw.split())), 400)
 
 
 def _details(item: Finding) -> list[str]:
@@ -81,18 +83,18 @@ def _entries(item: Finding) -> str:
     """The entries of a finding, with their lines."""
     shown = [_entry(place) for place in item.places[:MOST_PLACES]]
     rest = len(item.places) - len(shown)
-    return words.listed([*filter(None, shown), *([f"{rest} more"] if rest else [])])
+    return listed([*filter(None, shown), *([f"{rest} more"] if rest else [])])
 
 
 def _entry(place: Place) -> str:
-    name = words.visible(place.entry)
+    name = visible(place.entry)
     return f"{name} (line {place.line})" if place.line and name else name
 
 
 def _files(audit: Audit) -> str:
     if not audit.files:
         return ""
-    rows = [(words.visible(f.file), f.form, f.entries, f.passed, f.failed, f.programs or "") for f in audit.files]
+    rows = [(visible(f.file), f.form, f.entries, f.passed, f.failed, f.programs or "") for f in audit.files]
     heads = ("file", "form", "entries", "pass", "fail", "programs")
     return tabulate(rows, heads, disable_numparse=[0, 1])
 
@@ -100,7 +102,7 @@ def _files(audit: Audit) -> str:
 def _rules(audit: Audit) -> str:
     if not audit.rules:
         return ""
-    rows = [(words.visible(rule.name), *_cells(rule)) for rule in audit.rules]
+    rows = [(visible(rule.name), *_cells(rule)) for rule in audit.rules]
     return tabulate(rows, ("rule", "drops feasible", "programs lost", "keeps infeasible"), disable_numparse=True)
 
 
@@ -136,7 +138,7 @@ def report_to_github(audits: Sequence[Audit]) -> None:
 def markdown(audit: Audit) -> str:
     """Return the audit as Markdown. No text of it can end a table cell, open a tag or run as Markdown."""
     blocks = [
-        f"## gluonmap check: {code(audit.kernel)} on {text(words.target_name(audit.target))}",
+        f"## gluonmap check: {code(audit.kernel)} on {text(target_name(audit.target))}",
         text(f"{summary(audit)}."),
     ]
     blocks.append(text(f"{audit.file}, {_basis(audit)}."))

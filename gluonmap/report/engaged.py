@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gluonmap.launches import Ended, Launched, MapVerdict
 from gluonmap.launches.comparison import Judged
 from gluonmap.model.candidate import Config
-from gluonmap.report.words import plural
+from gluonmap.report.plain_text import plural
 
 _WIDTH = 72
 

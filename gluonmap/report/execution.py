@@ -13,8 +13,10 @@ from gluonmap.model.joint_map import Joint, Refused
 from gluonmap.model.knobs import Effect
 from gluonmap.model.space_map import Measured, SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Outcome
-from gluonmap.report import words
 from gluonmap.report.joint import Line
+from gluonmap.report.knobs import knobs_by_class
+from gluonmap.report.marks import DIFFERS, EFFECT_MARKS, executed_on_cpu
+from gluonmap.report.plain_text import config_text, listed, plural, shorten, value_label, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +60,25 @@ def title(space: SpaceMap) -> str:
     """ "On NVIDIA H200, up to TIME", "Executed on the CPU (a model of gfx942)"; "" where nothing was executed."""
     if isinstance(space.on_device, UnsetType):
         return ""
-    if words.executed(space):
-        return f"Executed on the CPU (a model of {words.visible(space.target)})"
-    return f"On {words.visible(space.on_device.device)}, up to {space.on_device.stage}"
+    if executed_on_cpu(space):
+        return f"Executed on the CPU (a model of {visible(space.target)})"
+    return f"On {visible(space.on_device.device)}, up to {space.on_device.stage}"
 
 
 def refused_title(space: SpaceMap) -> str:
     """The heading above what `refused` returns."""
-    where = "when executed" if words.executed(space) else "on the device"
+    where = "when executed" if executed_on_cpu(space) else "on the device"
     return f"Programs that compiled and did not pass {where}: not handed over"
 
 
 def shown_heads(space: SpaceMap) -> tuple[str, ...]:
     """The heads of the columns of `cells`."""
-    return tuple(head for head in HEADS if head != "median µs" or not words.executed(space))
+    return tuple(head for head in HEADS if head != "median µs" or not executed_on_cpu(space))
 
 
 def cells(space: SpaceMap, row: Row) -> tuple[str, ...]:
     """A row as a table shows it: a run on the CPU has no times."""
-    time = () if words.executed(space) else (row.time,)
+    time = () if executed_on_cpu(space) else (row.time,)
     return row.what, row.outcome, row.error, *time, row.remark
 
 
@@ -84,12 +86,12 @@ def rows(space: SpaceMap) -> list[Row]:
     """The baseline, then every other value that was executed, in the reports' order."""
     first = row("baseline", space.outcome, space.kind, space.measured)
     found = [first] if first else []
-    for name, knob in words.ordered(space):
+    for name, knob in knobs_by_class(space):
         moved = [v for v in knob.values if not same(v.value, knob.baseline) and v.measured]
-        for members in _alike(moved) if words.executed(space) else [[v] for v in moved]:
+        for members in _alike(moved) if executed_on_cpu(space) else [[v] for v in moved]:
             worst = max(members, key=lambda v: _size(v.measured))
-            labels = ", ".join(words.label(v.value) for v in members)
-            told = row(f"{words.visible(name)} = {labels}", worst.outcome, worst.kind, worst.measured)
+            labels = ", ".join(value_label(v.value) for v in members)
+            told = row(f"{visible(name)} = {labels}", worst.outcome, worst.kind, worst.measured)
             found += [told] if told else []
     return found
 
@@ -106,7 +108,7 @@ def row(what: str, outcome: str, kind: str, measured: Measured | UnsetType) -> R
     if isinstance(measured, UnsetType):
         return None
     check, where = measured.check, "" if measured.reached is Stage.RUN else f" ({measured.reached})"
-    kind = "" if outcome == Outcome.NOT_EXECUTED else f" {words.visible(kind)}"  # which the outcome says
+    kind = "" if outcome == Outcome.NOT_EXECUTED else f" {visible(kind)}"  # which the outcome says
     said = outcome if outcome == Outcome.PASS else f"{outcome}{kind}{where}"
     error = _error(check)
     if check is not None and check.against == "baseline":
@@ -148,12 +150,12 @@ def terms(space: SpaceMap) -> Iterator[str]:
     measured = space.measured
     if isinstance(measured, UnsetType) or isinstance(space.on_device, UnsetType):
         return
-    if words.executed(space):
+    if executed_on_cpu(space):
         yield from _terms_of_a_run(space, measured.check)
         return
     if measured.check is not None:
         yield _tolerances(measured.check)
-        shapes = words.listed(measured.check.shapes)
+        shapes = listed(measured.check.shapes)
         yield f"{measured.check.runs} launches compared, sizes: {shapes}; outputs poisoned before, guards around them"
     if space.on_device.stage is Stage.TIME:
         clocks = ""
@@ -178,7 +180,7 @@ def _tolerances(check: Check) -> str:
 
 def _terms_of_a_run(space: SpaceMap, check: Check | None) -> Iterator[str]:
     yield (
-        f"right means: right on these inputs under this model of {words.visible(space.target)}; "
+        f"right means: right on these inputs under this model of {visible(space.target)}; "
         "no device was asked, and nothing here is a time"
     )
     checks = list(_checks(space))
@@ -202,7 +204,7 @@ def _terms_of_a_run(space: SpaceMap, check: Check | None) -> Iterator[str]:
     if not known.sanitized:
         yield "no sanitizer watched: --sanitize reports wrong accesses, waits and barriers too"
     elif not findings(space):
-        watched = words.plural(len(checks) + 1, "candidate")
+        watched = plural(len(checks) + 1, "candidate")
         yield f"the sanitizer watched each first launch, and found nothing in {watched}"
     else:
         yield "the sanitizer watched each first launch; what it found is below"
@@ -210,7 +212,7 @@ def _terms_of_a_run(space: SpaceMap, check: Check | None) -> Iterator[str]:
 
 def _sizes(check: Check) -> str:
     if not check.sizes:
-        return words.listed(check.shapes)
+        return listed(check.shapes)
     return "; ".join(f"{shape} {sizes}" for shape, sizes in zip(check.shapes, check.sizes, strict=False))
 
 
@@ -218,14 +220,14 @@ def _checks(space: SpaceMap) -> Iterator[tuple[str, Check]]:
     """Every candidate but the baseline, by its move."""
     for name, value in _values(space):
         if value.measured and value.measured.check:
-            yield f"{name} = {words.label(value.value)}", value.measured.check
+            yield f"{name} = {value_label(value.value)}", value.measured.check
 
 
 def _values(space: SpaceMap) -> Iterator[tuple[str, ValueMap]]:
-    for name, knob in words.ordered(space):
+    for name, knob in knobs_by_class(space):
         for value in knob.values:
             if not same(value.value, knob.baseline):
-                yield words.visible(name), value
+                yield visible(name), value
 
 
 def _other_sizes(known: Check, checks: list[tuple[str, Check]]) -> dict[str, list[str]]:
@@ -254,11 +256,11 @@ def found_of(what: str, check: Check | None) -> list[Found]:
     told = [
         Found(
             what,
-            words.visible(item.place),
-            words.visible(item.kind),
-            words.visible(item.instruction),
+            visible(item.place),
+            visible(item.kind),
+            visible(item.instruction),
             f"wave {item.wave}" + (f", lane {item.lane}" if item.lane >= 0 else ""),
-            words.visible(f"{item.detail} (at {item.sizes})" if item.sizes else item.detail).strip(),
+            visible(f"{item.detail} (at {item.sizes})" if item.sizes else item.detail).strip(),
             item.instructions,
         )
         for item in (check.findings if check else ())
@@ -289,9 +291,9 @@ def found_lines(space: SpaceMap) -> list[Line]:
 
 def _apart(joint: Joint, items: list[Refused], name: str) -> str:
     """ "ACC = bf16 or fp16" where no program that passed has any of these values; else ""."""
-    values = list(dict.fromkeys(words.label(item.config[name]) for item in items))
-    kept = {words.label(program.config[name]) for program in joint.programs}
-    return "" if kept & set(values) else f"{words.visible(name)} = {' or '.join(values)}"
+    values = list(dict.fromkeys(value_label(item.config[name]) for item in items))
+    kept = {value_label(program.config[name]) for program in joint.programs}
+    return "" if kept & set(values) else f"{visible(name)} = {' or '.join(values)}"
 
 
 MOST_APART = 3
@@ -309,11 +311,11 @@ def refused(joint: Joint) -> list[Line]:
 def _refused(joint: Joint, items: list[Refused]) -> list[Line]:
     first = items[0]
     how = f"{first.outcome} {first.kind} ({first.stage})"
-    if first.kind == words.DIFFERS:
-        how = words.EFFECT_MARKS[Effect.CHANGES_RESULT].word
+    if first.kind == DIFFERS:
+        how = EFFECT_MARKS[Effect.CHANGES_RESULT].word
     if len(items) <= MOST_APART:
-        return [Line(words.settings(i.config), (words.cut(f"{how}: {i.reason}"),)) for i in items]
+        return [Line(config_text(i.config), (shorten(f"{how}: {i.reason}"),)) for i in items]
     telling = [text for name in first.config if (text := _apart(joint, items, name))]
     what = f", all with {' and '.join(telling)}" if telling else ""
-    example = f"{words.settings(first.config)}: {first.reason}"
-    return [Line(f"{words.plural(len(items), 'program')}{what}: {how}", (words.cut(f"for example {example}"),))]
+    example = f"{config_text(first.config)}: {first.reason}"
+    return [Line(f"{plural(len(items), 'program')}{what}: {how}", (shorten(f"for example {example}"),))]

@@ -20,7 +20,12 @@ from gluonmap.query import coverage
 from gluonmap.query.explain import Explanation, FailingPart, Matter, Neighbour
 from gluonmap.query.feasibility import Basis, Judgement, moves_of
 from gluonmap.query.observations import observations
-from gluonmap.report import execution, words
+from gluonmap.report import execution
+from gluonmap.report.knobs import source_demand
+from gluonmap.report.map_header import target_name
+from gluonmap.report.marks import outcome_of
+from gluonmap.report.plain_text import config_text, first_line, listed, location, shorten, value_label, visible
+from gluonmap.report.resources import resource_figures
 
 MOST_CONSTRAINTS = 8
 RUN_PHASE = "run"
@@ -52,7 +57,7 @@ def render(space: SpaceMap, map_name: str, told: Explanation, console: Console) 
 def _print(space: SpaceMap, map_name: str, told: Explanation, console: Console) -> None:
     judgement = told.judgement
     verdict = Text(judgement.verdict.upper(), _COLOURS[judgement.verdict])
-    verdict.append(words.visible(f": {space.kernel} on {words.target(space)} with {_moved(told.moves)}"), "bold")
+    verdict.append(visible(f": {space.kernel} on {target_name(space.target)} with {_moved(told.moves)}"), "bold")
     console.print(verdict)
     _say(how_known(space, judgement, fresh=told.fresh), console)
     for line in [] if told.fresh else _of_the_execution(space, told.config):
@@ -66,7 +71,7 @@ def _print(space: SpaceMap, map_name: str, told: Explanation, console: Console) 
             _say(f"{judgement.reason}{where}{stage}", console)
     if judgement.resources is not None:
         program = f"program {judgement.digest[:8]}: " if judgement.digest else ""
-        figures = words.figures(space.target, judgement.resources)
+        figures = resource_figures(space.target, judgement.resources)
         _say(program + ", ".join(f"{f.head} {f.text}" for f in figures), console)
     if judgement.broken:
         _constraints(space, judgement, told.config, console)
@@ -91,7 +96,7 @@ def repeat_command(space: SpaceMap, map_name: str, config: Config) -> str:
 
 def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> str:
     """One sentence: what a judgement rests on."""
-    outcome = words.outcome_of(judgement.outcome)
+    outcome = outcome_of(judgement.outcome)
     did = "passes" if judgement.outcome == "PASS" else f"{judgement.outcome}" if outcome else "no answer"
     match judgement.basis:
         case Basis.COMPILED if fresh:
@@ -99,7 +104,7 @@ def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> 
         case Basis.COMPILED:
             where = f" at {judgement.line}" if judgement.line else ""
             stage = f" ({judgement.stage})" if judgement.stage else ""
-            said = f": {words.cut(words.first_line(judgement.reason))}" if judgement.reason else ""
+            said = f": {shorten(first_line(judgement.reason))}" if judgement.reason else ""
             if outcome is Outcome.NOT_EXECUTED:
                 return f"Compiled for the map: passes. It was not executed{said}{where}; its numbers are unknown."
             if judgement.stage == RUN_PHASE:
@@ -113,12 +118,12 @@ def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> 
             count = len(space.joint.constraints) if space.joint else 0
             return f"Predicted: it meets {_all(count)}; it was not compiled itself.{_bound(space, 'pass')}"
         case Basis.UNTRIED:
-            values = words.listed(f"{n}={words.label(v)}" for n, v in judgement.untried.items())
+            values = listed(f"{n}={value_label(v)}" for n, v in judgement.untried.items())
             return f"The map has never tried {values}."
         case Basis.UNSTABLE:
             return f"Unstable: {judgement.reason}."
         case Basis.NO_ANSWER:
-            return f"No answer: {words.cut(words.first_line(judgement.reason)) or 'it was asked, and nothing came'}."
+            return f"No answer: {shorten(first_line(judgement.reason)) or 'it was asked, and nothing came'}."
         case Basis.NO_JOINT:
             return (
                 "The map knows one knob at a time only, and here several are moved. gluonmap probe maps them together."
@@ -160,12 +165,12 @@ def _evidence(space: SpaceMap, item: Constraint, config: Config) -> list[str]:
     if item.standing is Standing.EXECUTED:
         return list(_executed(space, item, config))
     assert space.joint  # it is one of its constraints
-    demand, seen = words.demand(space, item), coverage.constraint_example(observations(space), item, config)
+    demand, seen = source_demand(space, item), coverage.constraint_example(observations(space), item, config)
     place = f": {demand}" if demand else f", {item.line}" if item.line else ""
     counts = f"{item.failed} failed, {item.passed} passed" if item.failed or item.passed else ""
     doubt = "" if item.confirmed or item.standing is Standing.GIVEN else "; no failure has confirmed it"
     why = " ".join(part for part in (seen.outcome, seen.stage and f"({seen.stage})", seen.reason) if part)
-    why = words.cut(words.first_line(why))
+    why = shorten(first_line(why))
     if why and seen.line and (demand or seen.line != item.line):
         why = f"{why.rstrip(':')} at {seen.line}"
     rests = (f": {counts}" if counts and not demand else "") + doubt
@@ -173,7 +178,7 @@ def _evidence(space: SpaceMap, item: Constraint, config: Config) -> list[str]:
     if seen.failing:
         example = f"seen: {_moved(moves_of(space, {**space.baseline, **seen.failing}))} failed"
         other = {n: v for n, v in seen.passing.items() if n in seen.failing and not same(v, seen.failing[n])}
-        found.append(example + (f", and passed with {words.settings(other)}" if other else ""))
+        found.append(example + (f", and passed with {config_text(other)}" if other else ""))
     return [line for line in found if line]
 
 
@@ -181,9 +186,9 @@ def _executed(space: SpaceMap, item: Constraint, config: Config) -> Iterator[str
     """What the execution of a single value showed."""
     (name,) = item.scope
     value = next(v for v in space.knobs[name].values if same(v.value, config[name]))
-    yield f"{name}={words.label(value.value)} {item.reason}"
-    at = f" at {words.place(value.file or space.file, value.line)}" if value.line is not None else ""
-    reason = words.cut(words.first_line(value.reason))
+    yield f"{name}={value_label(value.value)} {item.reason}"
+    at = f" at {location(value.file or space.file, value.line)}" if value.line is not None else ""
+    reason = shorten(first_line(value.reason))
     if len(moves_of(space, config)) < 2:
         return  # it has been told
     yield f"seen beside the baseline: {' '.join(filter(None, (value.outcome, value.kind)))}: {reason}{at}"
@@ -208,7 +213,7 @@ def _part(part: FailingPart, console: Console) -> None:
     _say(_moved(part.moves), console, "bold", indent=3)
     told = part.judgement
     if told.outcome:
-        reason = words.cut(words.first_line(told.reason))
+        reason = shorten(first_line(told.reason))
         said = f"{told.outcome}: {reason}" if reason else told.outcome
         _say(f"{said}{f' at {told.line}' if told.line else ''}", console, indent=5)
     if part.proved:
@@ -222,7 +227,7 @@ def _nearest(space: SpaceMap, map_name: str, nearest: Sequence[Neighbour], conso
     _head("Nearest feasible configurations", console)
     for item in nearest:
         known = "compiled: passes" if item.judgement.basis is Basis.COMPILED else "predicted"
-        line = Text(f" - {words.settings(item.moves)}", "bold")
+        line = Text(f" - {config_text(item.moves)}", "bold")
         line.append(f"   ({known})", "green" if item.judgement.basis is Basis.COMPILED else "dim")
         console.print(line)
         _command(repeat_command(space, map_name, item.config), console)
@@ -245,12 +250,12 @@ def _matters(told: Explanation, console: Console) -> None:
 
 def _row(item: Matter, config: Config) -> tuple[Text, Text, Text]:
     word, colour = _MATTERS[item.matters]
-    name = words.visible(f" {item.knob}={words.label(config[item.knob])}")
-    return Text(name, "bold"), Text(word, colour), Text(words.visible(item.why))
+    name = visible(f" {item.knob}={value_label(config[item.knob])}")
+    return Text(name, "bold"), Text(word, colour), Text(visible(item.why))
 
 
 def _moved(moves: Config) -> str:
-    return words.settings(moves) if moves else "the baseline"
+    return config_text(moves) if moves else "the baseline"
 
 
 def _head(text: str, console: Console) -> None:
@@ -259,9 +264,9 @@ def _head(text: str, console: Console) -> None:
 
 
 def _say(text: str, console: Console, style: str = "", indent: int = 0) -> None:
-    console.print(Padding(Text(words.visible(text), style), (0, 0, 0, indent), expand=False))
+    console.print(Padding(Text(visible(text), style), (0, 0, 0, indent), expand=False))
 
 
 def _command(text: str, console: Console) -> None:
     """Unbroken, so that it can be copied."""
-    console.print(Text(words.visible(f"     {text}"), "dim"), soft_wrap=True)
+    console.print(Text(visible(f"     {text}"), "dim"), soft_wrap=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gluonmap.model.verdict import Figures
-from gluonmap.report import words
-from gluonmap.report.words import Figure
+from gluonmap.report.resources import Figure
+from gluonmap.report.tables import ProgramRow
 
 TERMS = "Counted over one small launch of each under the model; no figure is a time"
 FACTOR = 1.25
@@ -121,13 +121,13 @@ def remarks(programs: Sequence[tuple[str, Figures | None]], base: Figures | None
                 yield f"{kind.head} {verdict} than the baseline's {kind.text(base)} with {named}{more}"
 
 
-def of_rows(rows: Sequence[words.ProgramRow]) -> list[str]:
+def of_rows(rows: Sequence[ProgramRow]) -> list[str]:
     """Return the remarks on the table of programs that single values give."""
     base = next((row.counted for row in rows if row.baseline), None)
     return list(remarks([("; ".join(row.moves), row.counted) for row in rows if not row.baseline], base))
 
 
-def beside(rows: Sequence[words.ProgramRow]) -> list[words.ProgramRow]:
+def beside(rows: Sequence[ProgramRow]) -> list[ProgramRow]:
     """Return the rows with the figures behind the resources, less those that say nothing in any."""
     base = next((row.counted for row in rows if row.baseline), None)
     found = telling([figures(row.counted, base) for row in rows])

@@ -11,7 +11,10 @@ from gluonmap.model.candidate import Config
 from gluonmap.model.verdict import Verdict
 from gluonmap.probe.campaign import Default
 from gluonmap.probe.repair_baseline import Change, Mended
-from gluonmap.report import words
+from gluonmap.report.map_header import baseline_facts, target_name
+from gluonmap.report.plain_text import config_text, listed, plural, value_label, visible
+from gluonmap.report.resources import resource_figures
+from gluonmap.report.sentences import failed_phrase
 
 _WIDTH = 100
 
@@ -42,12 +45,12 @@ def document(default: Default, command: str) -> dict[str, object]:
 
 def _lines(default: Default, command: str) -> Iterator[str]:
     space, mended = default.space, default.mended
-    head = f"{words.visible(space.kernel)} on {words.target(space)}: the baseline {words.failed_phrase(space)}"
+    head = f"{visible(space.kernel)} on {target_name(space.target)}: the baseline {failed_phrase(space)}"
     if mended is None:
         yield f"{head}. There is nothing to change."
         return
     yield f"{head}."
-    facts = [(name, text) for name, text in words.baseline_facts(space) if name != "next"]
+    facts = [(name, text) for name, text in baseline_facts(space) if name != "next"]
     for name, text in facts:
         yield from _folded(f"{name:<14}", text)
     yield ""
@@ -55,23 +58,23 @@ def _lines(default: Default, command: str) -> Iterator[str]:
         yield from _none(default, mended)
         return
     best = mended.passing[0]
-    yield f"Change {words.listed(_moved(space.baseline, best.moves))}: then it passes."
+    yield f"Change {listed(_moved(space.baseline, best.moves))}: then it passes."
     told = list(_how_small(default, mended))
     if isinstance(best.answer, Verdict) and best.answer.resources:
-        figures = words.figures(space.target, best.answer.resources)
+        figures = resource_figures(space.target, best.answer.resources)
         told.append(", ".join(f"{figure.head} {figure.text}" for figure in figures))
     for text in told:
         yield from _folded("", text)
-    yield from ("", "Go on with it", f"  {words.visible(command)}", "", "Or in the probe file")
-    yield f"  BASELINE = {words.visible(repr({**space.recipe.fixed, **space.baseline, **best.moves}))}"
+    yield from ("", "Go on with it", f"  {visible(command)}", "", "Or in the probe file")
+    yield f"  BASELINE = {visible(repr({**space.recipe.fixed, **space.baseline, **best.moves}))}"
 
 
 def _none(default: Default, mended: Mended) -> Iterator[str]:
     space = default.space
     if not mended.asked:
-        yield f"No knob can mend that: {words.visible(space.next_step)}."
+        yield f"No knob can mend that: {visible(space.next_step)}."
         return
-    yield f"No change that passes was found: {words.plural(mended.asked, 'configuration')} compiled, all fail."
+    yield f"No change that passes was found: {plural(mended.asked, 'configuration')} compiled, all fail."
     yield (
         "Nothing is left to ask: give the knobs other values with --domain NAME=V1,V2,…."
         if mended.exhausted
@@ -83,10 +86,10 @@ def _how_small(default: Default, mended: Mended) -> Iterator[str]:
     """How large the change is, and whether a smaller one was left out."""
     best, space = mended.passing[0], default.space
     count = len(best.moves)
-    compiled = words.plural(mended.asked, "configuration")
-    yield f"{count} of {words.plural(len(space.baseline), 'knob')}; {compiled} compiled."
+    compiled = plural(mended.asked, "configuration")
+    yield f"{count} of {plural(len(space.baseline), 'knob')}; {compiled} compiled."
     if others := mended.passing[1:]:
-        yield f"As few knobs: {'; '.join(words.settings(change.moves) for change in others)}."
+        yield f"As few knobs: {'; '.join(config_text(change.moves) for change in others)}."
     if count == 1:
         return
     if mended.minimal:
@@ -101,12 +104,12 @@ def _how_small(default: Default, mended: Mended) -> Iterator[str]:
 
 
 def _moved(baseline: Config, moves: Config) -> list[str]:
-    return [f"{words.visible(n)} from {words.label(baseline[n])} to {words.label(v)}" for n, v in moves.items()]
+    return [f"{visible(n)} from {value_label(baseline[n])} to {value_label(v)}" for n, v in moves.items()]
 
 
 def _folded(head: str, text: str) -> list[str]:
     """A fact beside its name, folded to the width."""
-    lines = textwrap.wrap(words.visible(text), _WIDTH - len(head) - 2, break_long_words=False) or [""]
+    lines = textwrap.wrap(visible(text), _WIDTH - len(head) - 2, break_long_words=False) or [""]
     return [f"  {head if i == 0 else ' ' * len(head)}{line}" for i, line in enumerate(lines)]
 
 

@@ -15,7 +15,8 @@ from gluonmap.model.verdict import Outcome
 from gluonmap.query import coverage
 from gluonmap.query.constraint_summary import constraint_summary
 from gluonmap.query.observations import Observations, observations
-from gluonmap.report import words
+from gluonmap.report.knobs import source_demand
+from gluonmap.report.plain_text import config_text, listed, plural, shorten, value_label, visible
 
 MOST_FREED = 8
 MOST_MOVED = 3
@@ -32,7 +33,7 @@ class Line:
 
 
 def title(joint: Joint) -> str:
-    asked = f"{words.plural(joint.learning, 'question')} to learn"
+    asked = f"{plural(joint.learning, 'question')} to learn"
     if joint.validating:
         asked += f", {joint.validating:,} to certify"
     return f"All knobs together ({asked})"
@@ -40,7 +41,7 @@ def title(joint: Joint) -> str:
 
 def sizes(joint: Joint) -> str:
     """The signature, what of it is feasible, what of that is a program of its own, and what failed when executed."""
-    failed = f" {words.plural(len(joint.refused), 'program')} did not pass when executed." if joint.refused else ""
+    failed = f" {plural(len(joint.refused), 'program')} did not pass when executed." if joint.refused else ""
     return _sizes(joint) + failed
 
 
@@ -50,8 +51,8 @@ def _sizes(joint: Joint) -> str:
         return f"{size.signature:,} configurations; the constraints are too entangled to count the feasible ones."
     text = f"{size.signature:,} configurations → {size.feasible:,} feasible"
     if size.programs is None:
-        return f"{text}; {words.plural(len(joint.programs), 'distinct program')} compiled."
-    counted = words.plural(size.programs, "distinct program")
+        return f"{text}; {plural(len(joint.programs), 'distinct program')} compiled."
+    counted = plural(size.programs, "distinct program")
     if size.complete:
         return f"{text} → {counted}; every feasible configuration was compiled."
     if not joint.at_most:
@@ -78,7 +79,7 @@ def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
 def constraints(space: SpaceMap, joint: Joint) -> list[Line]:
     """The constraints; demands of the source that add nothing to the others are told in one line."""
     shown, found = [joint.constraints[n] for n in constraint_summary(joint).shown], observations(space)
-    return [Line(words.visible(item.words), tuple(_behind(found, item))) for item in shown] + beside(joint)
+    return [Line(visible(item.words), tuple(_behind(found, item))) for item in shown] + beside(joint)
 
 
 def beside(joint: Joint) -> list[Line]:
@@ -89,7 +90,7 @@ def beside(joint: Joint) -> list[Line]:
     found = []
     if many:
         text = f"{len(many)} combinations that failed once each, which no rule explains: there are likely more of them"
-        found.append(Line(text, tuple(words.visible(item.words) for item in many[:MOST_EXAMPLES])))
+        found.append(Line(text, tuple(visible(item.words) for item in many[:MOST_EXAMPLES])))
     if implied:
         texts = {f"{item.words}{_at(item.line)}" for item in implied if item.words not in said} or {
             f"{item.reason}{_at(item.line)}" for item in implied
@@ -102,7 +103,7 @@ def beside(joint: Joint) -> list[Line]:
 
 
 def _behind(found: Observations, item: Constraint) -> Iterator[str]:
-    demand, seen = words.demand(found.space, item), coverage.constraint_example(found, item)
+    demand, seen = source_demand(found.space, item), coverage.constraint_example(found, item)
     counts = f"{item.failed:,} failed, {item.passed:,} got past it" if item.failed or item.passed else ""
     if demand:
         yield f"{item.standing}: {demand}"
@@ -111,7 +112,7 @@ def _behind(found: Observations, item: Constraint) -> Iterator[str]:
         yield f"{item.standing}{_at(item.line)}" + (f": {counts}" if counts else "")
     if why := " ".join(part for part in (seen.outcome, seen.stage and f"({seen.stage})", seen.reason) if part):
         elsewhere = demand or seen.line != item.line
-        yield words.cut(why).rstrip(":") + _at(seen.line) if elsewhere else words.cut(why)
+        yield shorten(why).rstrip(":") + _at(seen.line) if elsewhere else shorten(why)
     if seen.failing and seen.passing:
         one, other = seen.failing, seen.passing
         moved = [name for name in one if one[name] != other[name] or type(one[name]) is not type(other[name])]
@@ -124,7 +125,7 @@ def _behind(found: Observations, item: Constraint) -> Iterator[str]:
 
 
 def _at_values(config: Config, names: list[str]) -> str:
-    return ", ".join(f"{name} = {words.label(config[name])}" for name in names)
+    return ", ".join(f"{name} = {value_label(config[name])}" for name in names)
 
 
 def _at(line: str) -> str:
@@ -151,8 +152,8 @@ def freed(space: SpaceMap) -> list[Line]:
         ]
         for value in failing:
             if beside := _passes_beside(space, joint, name, value):
-                others = words.listed(f"{n} = {words.label(v)}" for n, v in beside.items())
-                found.append(Line(f"{name} = {words.label(value)} fails alone, and passes with {others}"))
+                others = listed(f"{n} = {value_label(v)}" for n, v in beside.items())
+                found.append(Line(f"{name} = {value_label(value)} fails alone, and passes with {others}"))
     more = [Line(f"and {len(found) - MOST_FREED} more")] if len(found) > MOST_FREED else []
     return [*found[:MOST_FREED], *more]
 
@@ -186,11 +187,11 @@ def conditions(space: SpaceMap) -> list[Line]:
     idle = [item for item in joint.inertness if item.condition == ""]
     if idle:
         fewest = min(item.same for item in idle)
-        names = words.listed([item.knob for item in idle])
+        names = listed([item.knob for item in idle])
         found.append(Line(f"{names} changed nothing in any context tried ({fewest} comparisons at least, each)"))
     told = {item.knob for item in joint.inertness if item.condition == "" or item.relation is not None}
     for classes in joint.value_classes:
-        groups = [" = ".join(words.label(v) for v in group) for group in classes.classes if len(group) > 1]
+        groups = [" = ".join(value_label(v) for v in group) for group in classes.classes if len(group) > 1]
         if groups and not (classes.knob in told and (classes.where or len(classes.classes) == 1)):
             where = f" where {classes.where}" if classes.where else " wherever they were compared"
             found.append(Line(f"{classes.knob}: {', '.join(groups)} {_are_one(groups)}{where}"))
@@ -225,12 +226,12 @@ def doubts(joint: Joint) -> list[Line]:
     ]
     if joint.unknown:
         examples = tuple(_settings(config) for config in joint.unknown[:MOST_EXAMPLES])
-        found.append(Line(f"{words.plural(len(joint.unknown), 'configuration')} without an answer", examples))
+        found.append(Line(f"{plural(len(joint.unknown), 'configuration')} without an answer", examples))
     return found
 
 
 def _settings(config: Config) -> str:
-    return words.settings(config)
+    return config_text(config)
 
 
 def notes(joint: Joint) -> list[Line]:

@@ -6,7 +6,7 @@ from gluonmap.lint.key_advice import Advice, Argument
 from gluonmap.lint.parameter_flow import Use
 from gluonmap.model.noise import Standing
 from gluonmap.model.race_record import Split
-from gluonmap.report.words import visible
+from gluonmap.report.plain_text import visible
 
 _MOST = 3
 """Places that are named for one argument."""

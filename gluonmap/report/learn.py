@@ -8,7 +8,7 @@ from rich.text import Text
 from gluonmap.acquire.result import Learned
 from gluonmap.model.joint_map import Certificate, Constraint
 from gluonmap.probe.recorded_table import Score
-from gluonmap.report.words import plural, visible
+from gluonmap.report.plain_text import plural, visible
 
 
 def render(name: str, learned: Learned, score: Score, console: Console) -> None:

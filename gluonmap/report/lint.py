@@ -6,7 +6,7 @@ from collections import Counter
 
 from gluonmap.lint import RULES, Finding, Linted
 from gluonmap.report.markdown import text
-from gluonmap.report.words import plural, visible
+from gluonmap.report.plain_text import plural, visible
 
 _MOST = 50
 """Findings that the page of a run lists one by one."""

@@ -9,8 +9,39 @@ import tabulate
 
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report import execution, figures, words
+from gluonmap.report import execution, figures
 from gluonmap.report import joint as together
+from gluonmap.report.knobs import class_count_text, knobs_by_class, value_chains
+from gluonmap.report.map_header import (
+    UNSTABLE,
+    baseline_facts,
+    launch_text,
+    program_identity,
+    specialisation_text,
+    target_name,
+)
+from gluonmap.report.marks import baseline_compiled, baseline_mark, mark_legend
+from gluonmap.report.plain_text import config_text, first_line, plural, shorten, value_label, visible
+from gluonmap.report.resources import resource_figures
+from gluonmap.report.sentences import failed_phrase, map_sentence
+from gluonmap.report.tables import (
+    NO_ANSWER,
+    NUMBERS_UNKNOWN,
+    PART_OF_THE_PROBLEM,
+    PROBLEM_TERMS,
+    FailureRow,
+    ProgramRow,
+    failing_values,
+    figure_heads,
+    figure_of,
+    grouped_by_reason,
+    program_rows,
+    repeat_commands,
+    result_changing_values,
+    unanswered_values,
+    unexecuted_values,
+    value_warnings,
+)
 
 # tabulate pads by display width where wcwidth is installed and by length where not: the bytes must not depend on it.
 tabulate.WIDE_CHARS_MODE = False
@@ -20,29 +51,29 @@ _ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_[]~$|"} | {"&": "&am
 
 def render(space: SpaceMap) -> str:
     """Return the report. No text of the map can end a table cell, open a tag or run as Markdown."""
-    blocks = [f"# {code(space.kernel)} on {text(words.target(space))}", *_header(space)]
-    blocks += _body(space) if words.judged(space) else _failed_baseline(space)
+    blocks = [f"# {code(space.kernel)} on {text(target_name(space.target))}", *_header(space)]
+    blocks += _body(space) if baseline_compiled(space) else _failed_baseline(space)
     blocks += _repeats(space)
     return "\n\n".join(blocks) + "\n"
 
 
 def _body(space: SpaceMap) -> list[str]:
-    blocks = [f"**{text(words.sentence(space))}**"]
+    blocks = [f"**{text(map_sentence(space))}**"]
     if space.joint is not None:
         blocks.append(f"**{text(together.sizes(space.joint))}**")
     if space.stable is False:
-        blocks.append(f"**{text(words.UNSTABLE)}.**")
+        blocks.append(f"**{text(UNSTABLE)}.**")
     if space.knobs:
-        legend = " · ".join(f"{glyph} {word}" for glyph, word in words.legend(space))
-        blocks += [f"## Knobs ({words.count_line(space).partition(': ')[2]})", _knobs(space), legend]
-    if failures := words.failures(space):
+        legend = " · ".join(f"{glyph} {word}" for glyph, word in mark_legend(space))
+        blocks += [f"## Knobs ({class_count_text(space).partition(': ')[2]})", _knobs(space), legend]
+    if failures := failing_values(space):
         blocks += ["## Why values fail", _failures(failures)]
-    if changing := words.changing(space):
-        blocks += [f"## {words.PART_OF_THE_PROBLEM}", _failures(changing), text(words.PROBLEM_TERMS)]
+    if changing := result_changing_values(space):
+        blocks += [f"## {PART_OF_THE_PROBLEM}", _failures(changing), text(PROBLEM_TERMS)]
     blocks += _measured(space)
-    if unexecuted := words.unexecuted(space):
-        blocks += [f"## {words.NUMBERS_UNKNOWN}", _failures(unexecuted)]
-    if programs := words.programs(space):
+    if unexecuted := unexecuted_values(space):
+        blocks += [f"## {NUMBERS_UNKNOWN}", _failures(unexecuted)]
+    if programs := program_rows(space):
         blocks += [f"## Programs ({len(programs)} distinct)", *_programs(programs)]
     if space.joint is not None:
         blocks += _joint(space, space.joint)
@@ -96,29 +127,28 @@ def statements(lines: Iterable[together.Line]) -> str:
 
 def _rest(space: SpaceMap) -> list[str]:
     blocks = ["## Notes", _bullets(map(text, space.notes))] if space.notes else []
-    if warned := words.warnings(space):
+    if warned := value_warnings(space):
         blocks += ["## Passed with an error message", _bullets(f"{code(what)}: {code(why)}" for what, why in warned)]
     if space.fixed:
         blocks += ["## Fixed parameters", _reasons(space.fixed)]
     if space.not_probed:
         blocks += ["## Not probed", _reasons(space.not_probed)]
-    if unjudged := words.unjudged(space):
-        blocks += [f"## {words.NO_ANSWER}", _failures(unjudged)]
+    if unjudged := unanswered_values(space):
+        blocks += [f"## {NO_ANSWER}", _failures(unjudged)]
     if space.unanswered:
-        blocks.append(f"{words.plural(space.unanswered, 'planned candidate')} not asked: this map is incomplete.")
+        blocks.append(f"{plural(space.unanswered, 'planned candidate')} not asked: this map is incomplete.")
     return blocks
 
 
 def _failed_baseline(space: SpaceMap) -> list[str]:
-    mark = words.baseline_mark(space)
-    blocks = [f"**{mark.glyph} {text(space.outcome)}: the baseline {words.failed_phrase(space)}.**"]
+    mark = baseline_mark(space)
+    blocks = [f"**{mark.glyph} {text(space.outcome)}: the baseline {failed_phrase(space)}.**"]
     facts = [
-        f"{name}: {text(said) if name == 'next' else code(words.first_line(said))}"
-        for name, said in words.baseline_facts(space)
+        f"{name}: {text(said) if name == 'next' else code(first_line(said))}" for name, said in baseline_facts(space)
     ]
     blocks.append(_bullets(facts))
     if len(space.reason.strip().splitlines()) > 1:
-        blocks.append(fence(words.visible(line) for line in space.reason.strip().splitlines()))
+        blocks.append(fence(visible(line) for line in space.reason.strip().splitlines()))
     blocks += _measured(space)
     return blocks + (["## Notes", _bullets(map(text, space.notes))] if space.notes else [])
 
@@ -126,12 +156,12 @@ def _failed_baseline(space: SpaceMap) -> list[str]:
 def _repeats(space: SpaceMap) -> list[str]:
     blocks = []
     if commands := together.commands(space):
-        lines = [line for what, command in commands for line in (f"# {what}", words.visible(command))]
+        lines = [line for what, command in commands for line in (f"# {what}", visible(command))]
         blocks += ["## Go on with it", fence(lines, "sh")]
-    blocks += ["## Repeat by hand", fence([words.visible(space.repeat)], "sh")] if space.repeat else []
-    if commands := words.repeats(space):
+    blocks += ["## Repeat by hand", fence([visible(space.repeat)], "sh")] if space.repeat else []
+    if commands := repeat_commands(space):
         lines = [line for what, command in commands for line in (f"# {what}", command)]
-        summary = f"<summary>Commands for the {words.plural(len(commands), 'value')} that did not pass</summary>"
+        summary = f"<summary>Commands for the {plural(len(commands), 'value')} that did not pass</summary>"
         blocks += [f"<details>\n{summary}", fence(lines, "sh"), "</details>"]
     return blocks
 
@@ -141,7 +171,7 @@ def _repeats(space: SpaceMap) -> list[str]:
 
 def code(raw: str) -> str:
     """Return `raw` as code that shows literally, in a table too; empty text stays empty."""
-    shown = words.visible(raw).strip()
+    shown = visible(raw).strip()
     if not shown:
         return ""
     return f"<code>{shown.translate(_ENTITIES)}</code>" if re.search(r"[\\`|<>&]", shown) else f"`{shown}`"
@@ -149,7 +179,7 @@ def code(raw: str) -> str:
 
 def text(raw: str) -> str:
     """Return `raw` as running text that shows literally, in a table too."""
-    shown = words.visible(raw).strip()
+    shown = visible(raw).strip()
     shown = re.sub(r"(?<![^\W_])_|_(?![^\W_])|[\\`*\[\]~$|&<>]", lambda m: m[0].translate(_ENTITIES), shown)
     return re.sub(r"^(?:([#+=-])|(\d+)([.)]))", lambda m: f"{m[2] or ''}\\{m[1] or m[3]}", shown)
 
@@ -165,7 +195,9 @@ def _bullets(lines: Iterable[str]) -> str:
 
 
 def _reasons(reasons: dict[str, str]) -> str:
-    return _bullets(f"{', '.join(map(code, names.split(', ')))}: {text(why)}" for names, why in words.grouped(reasons))
+    return _bullets(
+        f"{', '.join(map(code, names.split(', ')))}: {text(why)}" for names, why in grouped_by_reason(reasons)
+    )
 
 
 def fence(lines: Iterable[str], language: str = "text") -> str:
@@ -181,32 +213,32 @@ def fence(lines: Iterable[str], language: str = "text") -> str:
 def _header(space: SpaceMap) -> list[str]:
     rows = [
         ("kernel", code(f"{space.file}:{space.kernel}")),
-        ("target", text(f"{words.target(space)}, Triton {space.triton}")),
-        ("arguments", code(words.specialisation(space))),
-        ("launch", text(words.launch(space))),
-        ("baseline", code(words.settings(space.baseline))),
+        ("target", text(f"{target_name(space.target)}, Triton {space.triton}")),
+        ("arguments", code(specialisation_text(space))),
+        ("launch", text(launch_text(space))),
+        ("baseline", code(config_text(space.baseline))),
     ]
     if space.resources is not None:
         rows.append(
-            ("resources", ", ".join(f"{f.head} {f.text}" for f in words.figures(space.target, space.resources)))
+            ("resources", ", ".join(f"{f.head} {f.text}" for f in resource_figures(space.target, space.resources)))
         )
-    if words.judged(space):
-        rows.append(("program", text(words.identity(space))))
+    if baseline_compiled(space):
+        rows.append(("program", text(program_identity(space))))
     return [_bullets(f"{name}: {value}" for name, value in rows if value)]
 
 
 def _knobs(space: SpaceMap) -> str:
     rows = []
-    for name, knob in words.ordered(space):
+    for name, knob in knobs_by_class(space):
         values = ", ".join(
             " ≡ ".join(f"{code(token.text)} {token.mark.glyph} {text(token.note)}".strip() for token in chain)
-            for chain in words.chains(knob)
+            for chain in value_chains(knob)
         )
-        rows.append((code(name), str(knob.knob_class), code(words.label(knob.baseline)), values, text(knob.why)))
+        rows.append((code(name), str(knob.knob_class), code(value_label(knob.baseline)), values, text(knob.why)))
     return table(("knob", "class", "baseline", "values", "why"), rows)
 
 
-def _failures(rows: Sequence[words.Failure]) -> str:
+def _failures(rows: Sequence[FailureRow]) -> str:
     heads = ("knob", "values", "outcome", "message", "line", "forbidden by")
     return table(
         heads,
@@ -215,7 +247,7 @@ def _failures(rows: Sequence[words.Failure]) -> str:
                 code(row.knob),
                 ", ".join(map(code, row.values)),
                 f"{row.mark.glyph} {text(row.how)}",
-                code(words.cut(row.message)),
+                code(shorten(row.message)),
                 code(row.where),
                 "<br>".join(map(text, row.because)),
             )
@@ -224,13 +256,13 @@ def _failures(rows: Sequence[words.Failure]) -> str:
     )
 
 
-def _programs(programs: Sequence[words.ProgramRow]) -> list[str]:
+def _programs(programs: Sequence[ProgramRow]) -> list[str]:
     rows = figures.beside(programs)
-    heads = words.figure_heads(rows)
+    heads = figure_heads(rows)
     cells = []
     for row in rows:
         moves = [*(["**baseline**"] if row.baseline else []), *map(code, row.moves)]
-        found = [words.figure(row, head) for head in heads]
+        found = [figure_of(row, head) for head in heads]
         told = [f"**{figure.text}**" if figure.alarm or figure.worse else figure.text for figure in found]
         cells.append((code(row.digest), "<br>".join(moves), "<br>".join(map(text, row.changes)), *told))
     blocks = [table(("program", "reached by", "what changes", *heads), cells, right=len(heads))]

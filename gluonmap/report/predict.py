@@ -10,7 +10,7 @@ from tabulate import tabulate
 from gluonmap.model.joint_map import Standing
 from gluonmap.model.outcomes import Feasibility
 from gluonmap.query.feasibility import Basis, Judgement
-from gluonmap.report import words
+from gluonmap.report.plain_text import first_line, shorten, value_label, visible
 
 
 class Summary:
@@ -41,7 +41,7 @@ class Summary:
         rows = [(v, b, n) for (v, b), n in sorted(self.verdicts.items())]
         parts = [tabulate([*rows, ("all", "", self.verdicts.total())], ("verdict", "basis", "configurations"))]
         if self.constraints:
-            forbidding = [(words.visible(w), s, n) for (w, s), n in self.constraints.most_common()]
+            forbidding = [(visible(w), s, n) for (w, s), n in self.constraints.most_common()]
             parts.append(tabulate(forbidding, ("constraint", "standing", "violated by"), disable_numparse=[0, 1]))
         if self.contradictions:
             parts.append(f"{self.contradictions:,} of the compiled ones contradict the map's constraints.")
@@ -71,12 +71,12 @@ def why(told: Judgement) -> str:
         case Basis.PREDICTED:
             found = broken or "predicted"
         case Basis.UNTRIED:
-            found = "never tried value " + ", ".join(f"{n}={words.label(v)}" for n, v in told.untried.items())
+            found = "never tried value " + ", ".join(f"{n}={value_label(v)}" for n, v in told.untried.items())
         case Basis.UNSTABLE | Basis.NO_ANSWER:
-            found = str(told.basis) + (f": {words.first_line(told.reason)}" if told.reason else "")
+            found = str(told.basis) + (f": {first_line(told.reason)}" if told.reason else "")
         case Basis.NO_JOINT:
             found = str(told.basis)
-    return words.visible(found) + (" (contradicts the constraints)" if told.contradicts else "")
+    return visible(found) + (" (contradicts the constraints)" if told.contradicts else "")
 
 
 def row(number: int, told: Judgement) -> str:
@@ -86,8 +86,8 @@ def row(number: int, told: Judgement) -> str:
 
 def disagreement(number: int, told: Judgement, fresh: Judgement, repeat: str) -> str:
     """A prediction that a compile has refuted, and the command that repeats it."""
-    said = f"{fresh.outcome}: {words.cut(words.first_line(fresh.reason))}" if fresh.reason else fresh.outcome
-    place = f" at {words.visible(fresh.line)}" if fresh.line else ""
+    said = f"{fresh.outcome}: {shorten(first_line(fresh.reason))}" if fresh.reason else fresh.outcome
+    place = f" at {visible(fresh.line)}" if fresh.line else ""
     return f"line {number}: {told.verdict} by the map ({why(told)}), and now {said}{place}\n    {repeat}"
 
 

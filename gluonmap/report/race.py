@@ -8,12 +8,12 @@ from tabulate import tabulate
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.noise import Standing
 from gluonmap.model.race_record import Penalty, RaceRecord, Split
-from gluonmap.report.words import label, plural, settings, visible
+from gluonmap.report.plain_text import config_text, plural, value_label, visible
 
 
 def render(record: RaceRecord) -> None:
     """Print the verdict, then the finalists, then the circumstances."""
-    click.echo(f"{visible(record.kernel)} on {visible(record.device)}, {settings(record.shape)}")
+    click.echo(f"{visible(record.kernel)} on {visible(record.device)}, {config_text(record.shape)}")
     click.echo(visible(record.verdict))
     base = record.finalists[0].config
     rows = [
@@ -54,7 +54,7 @@ def numbers(record: RaceRecord) -> str:
 
 def _moves(config: Config, base: Config) -> str:
     moved = {n: v for n, v in config.items() if n not in base or not same(v, base[n])}
-    return ", ".join(f"{visible(n)}={label(v)}" for n, v in moved.items()) or "the same"
+    return ", ".join(f"{visible(n)}={value_label(v)}" for n, v in moved.items()) or "the same"
 
 
 def render_split(split: Split) -> None:
@@ -69,9 +69,9 @@ def render_split(split: Split) -> None:
     click.echo(f"\n{tabulate(rows, heads, disable_numparse=True)}\n")
     click.echo("of the size's own winner; = no difference above the noise")
     base = split.one_for_all
-    click.echo(f"one for all: {settings(base)}")
+    click.echo(f"one for all: {config_text(base)}")
     for name, config in split.serves.items():
-        click.echo(f"{visible(name)} ({settings(split.shapes[name])}): {_moves(config, base)}")
+        click.echo(f"{visible(name)} ({config_text(split.shapes[name])}): {_moves(config, base)}")
 
 
 def _cost(item: Penalty) -> str:

@@ -13,7 +13,9 @@ from rich.text import Text
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.verdict import Check, Figures, Outcome, Resources, Verdict
 from gluonmap.probe.campaign import Ran
-from gluonmap.report import execution, terminal, words
+from gluonmap.report import execution, terminal
+from gluonmap.report.map_header import target_name
+from gluonmap.report.plain_text import config_text, visible
 
 _COLOURS = {Outcome.PASS: "bold green", Outcome.NOT_EXECUTED: "bold magenta", Outcome.SKIPPED: "bold magenta"}
 _SAID = {
@@ -82,12 +84,12 @@ def _print(told: Executed, console: Console, first: bool) -> None:
         console.print()
     outcome = Outcome(told.outcome)
     head = Text(f"{told.outcome} ", _COLOURS.get(outcome, "bold red"))
-    head.append(words.visible(f"{told.kernel} on {words.target_name(told.target)}"), "bold")
+    head.append(visible(f"{told.kernel} on {target_name(told.target)}"), "bold")
     console.print(head)
     _say(f"{_said(told, outcome)}.", console)
     if told.reason:
-        at = f" ({words.visible(told.place)})" if told.place else ""
-        _say(f"{words.visible(told.kind)}: {words.visible(told.reason)}{at}", console)
+        at = f" ({visible(told.place)})" if told.place else ""
+        _say(f"{visible(told.kind)}: {visible(told.reason)}{at}", console)
     console.print()
     console.print(Padding(_facts(told), (0, 0, 0, 1)))
     if told.check and told.check.findings:
@@ -110,9 +112,9 @@ def _facts(told: Executed) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row("configuration", words.visible(words.settings(told.config)))
+    table.add_row("configuration", visible(config_text(told.config)))
     for name, text in (*_checked(told.check), *_counted(told.figures)):
-        table.add_row(name, words.visible(text))
+        table.add_row(name, visible(text))
     if told.digest:
         table.add_row("program", told.digest[:8])
     table.add_row("Triton", told.triton)

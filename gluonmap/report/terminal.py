@@ -12,8 +12,39 @@ from rich.text import Text
 
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report import execution, figures, words
+from gluonmap.report import execution, figures
 from gluonmap.report import joint as together
+from gluonmap.report.knobs import Token, class_count_text, knobs_by_class, value_chains
+from gluonmap.report.map_header import (
+    UNSTABLE,
+    baseline_facts,
+    launch_text,
+    program_identity,
+    specialisation_text,
+    target_name,
+)
+from gluonmap.report.marks import CLASS_COLOURS, baseline_compiled, baseline_mark, mark_legend
+from gluonmap.report.plain_text import config_text, plural, shorten, value_label, visible
+from gluonmap.report.resources import Figure, resource_figures
+from gluonmap.report.sentences import failed_phrase, map_sentence
+from gluonmap.report.tables import (
+    NO_ANSWER,
+    NUMBERS_UNKNOWN,
+    PART_OF_THE_PROBLEM,
+    PROBLEM_TERMS,
+    FailureRow,
+    ProgramRow,
+    failing_values,
+    figure_heads,
+    figure_of,
+    grouped_by_reason,
+    program_rows,
+    repeat_commands,
+    result_changing_values,
+    unanswered_values,
+    unexecuted_values,
+    value_warnings,
+)
 
 WIDE = 110
 """Columns from which on a table spreads what it stacks below."""
@@ -31,7 +62,7 @@ def render(space: SpaceMap, console: Console) -> None:
 
 def render_heads(spaces: Sequence[SpaceMap], console: Console) -> None:
     """Print the one sentence about each map, with its target."""
-    heads = [(words.target(space), words.sentence(space)) for space in spaces]
+    heads = [(target_name(space.target), map_sentence(space)) for space in spaces]
     show(console, lambda: _section(console, "Each target in a sentence", _facts(heads)))
 
 
@@ -76,26 +107,26 @@ def as_ascii(text: str) -> str:
 def _print(space: SpaceMap, console: Console) -> None:
     console.print(_header(space))
     console.print()
-    if not words.judged(space):
+    if not baseline_compiled(space):
         _print_failed_baseline(space, console)
         return
-    console.print(Text(words.sentence(space), "bold"))
+    console.print(Text(map_sentence(space), "bold"))
     if space.joint is not None:
         console.print(Text(together.sizes(space.joint), "bold"))
     if space.stable is False:
-        console.print(Text(words.UNSTABLE + ".", "bold red"))
+        console.print(Text(UNSTABLE + ".", "bold red"))
     if space.knobs:
-        _section(console, f"Knobs ({words.count_line(space).partition(': ')[2]})", _knobs(space, console))
-        console.print(_Flow([Text(f"{glyph} {word}", "dim") for glyph, word in words.legend(space)], gap=3))
-    if failures := words.failures(space):
+        _section(console, f"Knobs ({class_count_text(space).partition(': ')[2]})", _knobs(space, console))
+        console.print(_Flow([Text(f"{glyph} {word}", "dim") for glyph, word in mark_legend(space)], gap=3))
+    if failures := failing_values(space):
         _section(console, "Why values fail", _failures(failures, console))
-    if changing := words.changing(space):
-        terms = Text(f" {words.PROBLEM_TERMS}", "dim")
-        _section(console, words.PART_OF_THE_PROBLEM, _failures(changing, console), terms)
+    if changing := result_changing_values(space):
+        terms = Text(f" {PROBLEM_TERMS}", "dim")
+        _section(console, PART_OF_THE_PROBLEM, _failures(changing, console), terms)
     _print_measured(space, console)
-    if unexecuted := words.unexecuted(space):
-        _section(console, words.NUMBERS_UNKNOWN, _failures(unexecuted, console))
-    if programs := words.programs(space):
+    if unexecuted := unexecuted_values(space):
+        _section(console, NUMBERS_UNKNOWN, _failures(unexecuted, console))
+    if programs := program_rows(space):
         _section(console, f"Programs ({len(programs)} distinct)", *_programs(programs, console))
     if space.joint is not None:
         _print_joint(space, space.joint, console)
@@ -135,17 +166,17 @@ def statements(lines: Iterable[together.Line]) -> RenderableType:
     grid.add_column()
     grid.add_column(overflow="fold")
     for line in lines:
-        grid.add_row(Text(" -"), Text(words.visible(line.text)))
+        grid.add_row(Text(" -"), Text(visible(line.text)))
         for detail in line.details:
-            grid.add_row("", Text(words.visible(detail), "dim"))
+            grid.add_row("", Text(visible(detail), "dim"))
     return grid
 
 
 def _print_failed_baseline(space: SpaceMap, console: Console) -> None:
-    mark = words.baseline_mark(space)
-    head = f"{mark.glyph} {words.visible(space.outcome)}: the baseline {words.failed_phrase(space)}."
+    mark = baseline_mark(space)
+    head = f"{mark.glyph} {visible(space.outcome)}: the baseline {failed_phrase(space)}."
     console.print(Text(head, f"bold {mark.colour}"))
-    console.print(_facts(words.baseline_facts(space)))
+    console.print(_facts(baseline_facts(space)))
     _print_measured(space, console)
     if space.notes:
         _section(console, "Notes", _bullets(space.notes))
@@ -155,25 +186,25 @@ def _print_failed_baseline(space: SpaceMap, console: Console) -> None:
 def _print_rest(space: SpaceMap, console: Console) -> None:
     if space.notes:
         _section(console, "Notes", _bullets(space.notes))
-    if warned := words.warnings(space):
+    if warned := value_warnings(space):
         _section(console, "Passed with an error message", _bullets(f"{what}: {text}" for what, text in warned))
     if space.fixed:
-        _section(console, "Fixed parameters", _bullets(": ".join(pair) for pair in words.grouped(space.fixed)))
+        _section(console, "Fixed parameters", _bullets(": ".join(pair) for pair in grouped_by_reason(space.fixed)))
     if space.not_probed:
-        names = ", ".join(words.visible(name) for name in space.not_probed)
+        names = ", ".join(visible(name) for name in space.not_probed)
         _section(console, "Not probed (why: in the Markdown report)", Text(f" {names}", "dim"))
-    if unjudged := words.unjudged(space):
-        _section(console, words.NO_ANSWER, _failures(unjudged, console))
+    if unjudged := unanswered_values(space):
+        _section(console, NO_ANSWER, _failures(unjudged, console))
     if space.unanswered:
-        text = f"{words.plural(space.unanswered, 'planned candidate')} not asked: this map is incomplete."
+        text = f"{plural(space.unanswered, 'planned candidate')} not asked: this map is incomplete."
         console.print()
         console.print(Text(text, "yellow"))
 
 
 def _print_repeats(space: SpaceMap, console: Console) -> None:
     _print_commands("Go on with it", together.commands(space), console)
-    commands = [("baseline", words.visible(space.repeat))] if space.repeat else []
-    commands += words.repeats(space)[:1]
+    commands = [("baseline", visible(space.repeat))] if space.repeat else []
+    commands += repeat_commands(space)[:1]
     _print_commands("Repeat by hand", commands, console)
 
 
@@ -205,7 +236,7 @@ def _bullets(lines: Iterable[str]) -> RenderableType:
     grid.add_column()
     grid.add_column(overflow="fold")
     for line in lines:
-        grid.add_row(Text(" -"), Text(words.visible(line)))
+        grid.add_row(Text(" -"), Text(visible(line)))
     return grid
 
 
@@ -233,7 +264,7 @@ def figures_table(console: Console, heads: Sequence[str], rows: Iterable[Sequenc
     for head in heads[len(heads) - right :]:
         table.add_column(Text(head), overflow="fold", justify="right")
     for row in rows:
-        table.add_row(*(Text(words.visible(cell)) for cell in row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     return table
 
 
@@ -273,24 +304,24 @@ class _Flow:
 
 def _header(space: SpaceMap) -> Table:
     rows: list[tuple[str, RenderableType]] = [
-        ("kernel", Text(f"{words.visible(space.file)}:{words.visible(space.kernel)}", "bold")),
-        ("target", f"{words.target(space)}, Triton {words.visible(space.triton)}"),
-        ("arguments", words.specialisation(space)),
-        ("launch", words.launch(space)),
-        ("baseline", words.settings(space.baseline)),
+        ("kernel", Text(f"{visible(space.file)}:{visible(space.kernel)}", "bold")),
+        ("target", f"{target_name(space.target)}, Triton {visible(space.triton)}"),
+        ("arguments", specialisation_text(space)),
+        ("launch", launch_text(space)),
+        ("baseline", config_text(space.baseline)),
     ]
     if space.resources is not None:
-        rows.append(("resources", _figures(words.figures(space.target, space.resources))))
-    if words.judged(space):
-        rows.append(("program", Text(words.identity(space), "red" if space.stable is False else "")))
+        rows.append(("resources", _figures(resource_figures(space.target, space.resources))))
+    if baseline_compiled(space):
+        rows.append(("program", Text(program_identity(space), "red" if space.stable is False else "")))
     return _facts(rows)
 
 
-def _figures(found: Iterable[words.Figure]) -> _Flow:
+def _figures(found: Iterable[Figure]) -> _Flow:
     return _Flow([Text(f"{f.head} {f.text}", _alarm(f)) for f in found], gap=3)
 
 
-def _alarm(figure: words.Figure) -> str:
+def _alarm(figure: Figure) -> str:
     return "bold red" if figure.alarm else "yellow" if figure.worse else ""
 
 
@@ -298,24 +329,24 @@ def _alarm(figure: words.Figure) -> str:
 
 
 def _knobs(space: SpaceMap, console: Console) -> Table:
-    knobs, wide = words.ordered(space), console.width >= WIDE
-    names = [words.visible(name) for name, _ in knobs]
+    knobs, wide = knobs_by_class(space), console.width >= WIDE
+    names = [visible(name) for name, _ in knobs]
     columns = [
         ("knob", _width(names)),
         ("class", 7),
-        ("baseline", _width([words.label(k.baseline) for _, k in knobs], 12)),
+        ("baseline", _width([value_label(k.baseline) for _, k in knobs], 12)),
     ]
     table = _table(console, *columns, *([("values", 0), ("why", 0)] if wide else [("values, and why", 0)]))
     for name, knob in knobs:
-        values = _Flow([_chain(chain) for chain in words.chains(knob)], gap=2)
-        why = Text(words.visible(knob.why), "dim" if not wide else "")
-        colour = words.CLASS_COLOURS[knob.knob_class]
-        cells = (Text(words.visible(name), "bold"), Text(knob.knob_class, colour), Text(words.label(knob.baseline)))
+        values = _Flow([_chain(chain) for chain in value_chains(knob)], gap=2)
+        why = Text(visible(knob.why), "dim" if not wide else "")
+        colour = CLASS_COLOURS[knob.knob_class]
+        cells = (Text(visible(name), "bold"), Text(knob.knob_class, colour), Text(value_label(knob.baseline)))
         table.add_row(*cells, *((values, why) if wide else (_stack(values, why),)))
     return table
 
 
-def _chain(chain: Sequence[words.Token]) -> Text:
+def _chain(chain: Sequence[Token]) -> Text:
     text = Text()
     for token in chain:
         text.append(" ≡ " if text else "").append(token.text, "bold" if token.mark.glyph == "●" else "")
@@ -323,7 +354,7 @@ def _chain(chain: Sequence[words.Token]) -> Text:
     return text
 
 
-def _failures(rows: Sequence[words.Failure], console: Console) -> Table:
+def _failures(rows: Sequence[FailureRow], console: Console) -> Table:
     knobs = _width(row.knob for row in rows)
     wide = console.width >= WIDE
     if wide:
@@ -337,7 +368,7 @@ def _failures(rows: Sequence[words.Failure], console: Console) -> Table:
         values = Text(", ".join(row.values))
         outcome = Text(f"{row.mark.glyph} {row.outcome}", row.mark.colour)
         how = _stack(outcome, Text(row.kind), Text(f"({row.stage})" if row.stage else "", "dim"))
-        message = Text(words.cut(row.message))
+        message = Text(shorten(row.message))
         forbidden = (Text(row.where, "bold"), *(Text(text) for text in row.because))
         if wide:
             table.add_row(knob, values, how, message, _stack(*forbidden) if any(forbidden) else "")
@@ -346,10 +377,10 @@ def _failures(rows: Sequence[words.Failure], console: Console) -> Table:
     return table
 
 
-def _programs(programs: Sequence[words.ProgramRow], console: Console) -> list[RenderableType]:
+def _programs(programs: Sequence[ProgramRow], console: Console) -> list[RenderableType]:
     rows = figures.beside(programs)
-    heads = words.figure_heads(rows)
-    found = [[words.figure(row, head) for head in heads] for row in rows]
+    heads = figure_heads(rows)
+    found = [[figure_of(row, head) for head in heads] for row in rows]
     differs = [len({each[i].text for each in found}) > 1 for i in range(len(heads))]
     shown = [[figure for figure, differ in zip(each, differs, strict=True) if differ] for each in found]
     same = [f"{figure.head} {figure.text}" for figure, differ in zip(found[0], differs, strict=True) if not differ]
@@ -364,9 +395,7 @@ def _programs(programs: Sequence[words.ProgramRow], console: Console) -> list[Re
     return [table, *below]
 
 
-def _spread_programs(
-    rows: Sequence[words.ProgramRow], shown: Sequence[Sequence[words.Figure]], console: Console
-) -> Table:
+def _spread_programs(rows: Sequence[ProgramRow], shown: Sequence[Sequence[Figure]], console: Console) -> Table:
     moves = _width((move for row in rows for move in row.moves), 32)
     table = _table(console, ("program", 8), ("reached by", moves), ("what changes", 12))
     for column in zip(*shown, strict=True):
@@ -379,9 +408,7 @@ def _spread_programs(
     return table
 
 
-def _stacked_programs(
-    rows: Sequence[words.ProgramRow], shown: Sequence[Sequence[words.Figure]], console: Console
-) -> Table:
+def _stacked_programs(rows: Sequence[ProgramRow], shown: Sequence[Sequence[Figure]], console: Console) -> Table:
     table = _table(console, ("program", 8), ("reached by", 0), ("what changes", 0))
     for index, (row, found) in enumerate(zip(rows, shown, strict=True)):
         reached = _stack(Text("baseline" if row.baseline else "", "bold"), *map(Text, row.moves))

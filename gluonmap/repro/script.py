@@ -17,7 +17,7 @@ from gluonmap.model import dtypes, targets
 from gluonmap.model.candidate import Candidate, Value
 from gluonmap.model.errors import UsageError
 from gluonmap.model.verdict import Outcome, Verdict
-from gluonmap.report import words
+from gluonmap.report.plain_text import visible
 from gluonmap.repro.inline import Inlined, inline
 
 _PYTHON_VALUE = "py:"
@@ -126,7 +126,7 @@ def _docstring(told: Recorded, outcome: Outcome, kind: str, written: Sequence[di
     lines = [f"Compiling {told.kernel} for {told.failing.target} {what}."]
     if told.verdict.reason and outcome is not Outcome.HUNG:
         at = f"\nat {told.line}" if told.line else ""
-        lines.append(textwrap.indent(_filled(words.visible(told.verdict.reason.text)) + at, "    "))
+        lines.append(textwrap.indent(_filled(visible(told.verdict.reason.text)) + at, "    "))
     differ = _differing(written)
     if told.passing is not None:
         pairs = [", ".join(f"{n}={call[n]}" for n in differ if n in call) for call in written]
@@ -151,7 +151,7 @@ def _filled(text: str) -> str:
 
 
 def _rule(title: str) -> str:
-    head = f"# ---- {words.visible(title)} "
+    head = f"# ---- {visible(title)} "
     return head + "-" * max(4, _WIDTH - len(head))
 
 

@@ -49,6 +49,10 @@ class ProbeFile:
     export: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Format of `gluonmap export` -> what names its files."""
 
+    def for_kernel(self, kernel: str) -> ProbeFile:
+        """Return this probe file if it is about `kernel` or names no kernel, else an empty one."""
+        return self if not self.kernel or self.kernel == kernel else ProbeFile()
+
 
 _DECLARATIONS = (
     *("KERNEL", "KNOBS", "BASELINE", "ARGS", "SHAPES", "DERIVE", "GRID", "RESTRICT", "TARGETS", "TOLERANCE"),
@@ -257,8 +261,3 @@ def _plain(name: str, config: dict[str, Any]) -> Config:
     if bad:
         raise UsageError(f"the configuration file {name} gives {next(iter(bad))} a value that is no number or text.")
     return dict(config)
-
-
-def restricted(probe: ProbeFile, kernel: str) -> ProbeFile:
-    """The probe file if it is about `kernel`, else an empty one."""
-    return probe if not probe.kernel or probe.kernel == kernel else ProbeFile()

@@ -29,7 +29,7 @@ _RINGS = ("BUFFER", "STAGE")
 """In the names of knobs that say how many tiles are under way at once."""
 
 
-def small(
+def shrink(
     calls: Sequence[CallAt], shape: Shape, *, groups: int = 2, whole: bool = True, affordable: int = AFFORDABLE
 ) -> Shape:
     """The smallest sizes found of calls that stay the programs they are at `shape`, one for each of `calls`.
@@ -69,7 +69,7 @@ def small(
     return found
 
 
-def capped(call: CallAt, shape: Shape, small: Shape) -> int:
+def work_group_cap(call: CallAt, shape: Shape, small: Shape) -> int:
     """Work-groups that no larger size gives more of, at `shape`, where more do at `small`: each of a persistent kernel
     has several tiles there, and here one. 0: there is no such bound.
     """

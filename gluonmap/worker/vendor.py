@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gluonmap.model import exitcode
+from gluonmap.model import exitcode, targets
 from gluonmap.worker.tensors import Tensors
 
 
@@ -220,8 +220,8 @@ VENDORS: dict[str, type[Vendor]] = {"cuda": Nvidia, "hip": Amd}
 
 
 def target_name(gpu: Any) -> str:
-    """The name of a target as `targets` has it, from Triton's `GPUTarget`."""
-    return f"sm_{gpu.arch}" if gpu.backend == "cuda" else str(gpu.arch).split(":")[0]
+    """Return the canonical name of a target, from Triton's `GPUTarget`."""
+    return targets.name_of(gpu.backend, gpu.arch)
 
 
 def find_device() -> tuple[str, str]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import REPOSITORY, Finished, Project
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inspections import inspected
@@ -26,6 +25,7 @@ from maps import (
     tried,
 )
 from msgspec.structs import replace
+from project import REPOSITORY, Finished, Project
 
 from gluonmap.audit import bound_entries, one_target, rules, shipped_files
 from gluonmap.audit import run as auditor
@@ -52,7 +52,8 @@ from gluonmap.query.feasibility import Judge
 from gluonmap.query.reduced_space import reduced_space_of
 from gluonmap.runner import environment
 from gluonmap.runner.processes import Isolation
-from gluonmap.spec.description import Description, Wishes, describe
+from gluonmap.spec.description import Description
+from gluonmap.spec.description_builder import Overrides, describe
 from gluonmap.spec.probe_file import ProbeFile
 from gluonmap.worker import choose
 from gluonmap.worker.protocol import Choice
@@ -236,7 +237,7 @@ def bound_to(config: Config, **given: Value) -> tuple[BoundEntry, Description, N
     inspection = inspected(KERNEL, heuristic=("EVEN",))
     derive = {"SPLIT": "n // GROUP"}
     names = bound_entries.names_of(inspection, derive, ["(n // TILE,)"])
-    wishes = Wishes(
+    overrides = Overrides(
         config={"TILE": 64, "num_stages": 2},
         domains={"TILE": (64, 128), "waves_per_eu": (0, 2), "GROUP": (1, 2)},
         sets={"GROUP": 1, "waves_per_eu": 2},
@@ -244,7 +245,7 @@ def bound_to(config: Config, **given: Value) -> tuple[BoundEntry, Description, N
         derive=derive,
         grid="(n // TILE,)",
     )
-    description = describe(inspection, find("gfx950"), ProbeFile(knobs={"num_stages": (2, 3)}), wishes)
+    description = describe(inspection, find("gfx950"), ProbeFile(knobs={"num_stages": (2, 3)}), overrides)
     bound = bound_entries.bind(Entry("c.json", "any", config, sizes={"n": 32, "m": 5}), names, given)
     return bound_entries.with_defaults(bound, description, names), description, names
 

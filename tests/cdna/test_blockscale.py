@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compiling import bundled, compiled
-from test_kernels import outputs, relative, unwritten
+from results import outputs, relative, unwritten
 
 from gluonmap import cdna
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
-from conftest import REPOSITORY
 from maps import single_map
+from project import REPOSITORY
 
 from gluonmap.cli.main import cli
 from gluonmap.model import codec

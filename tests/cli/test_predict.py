@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import Project
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from maps import BASELINE, DOMAINS, PAIR, PAIR_RULE, constraint, joint_map, pair_map, single_map
+from project import Project
 
 from gluonmap.cli.main import cli
 from gluonmap.model import codec

@@ -11,29 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from spaces import NAMES, RULES_A, RULES_B, SPACE_A, SPACE_B, spaces
 
 from gluonmap.constraints import counting
 from gluonmap.constraints.counting import TooEntangled, feasible_set
 from gluonmap.constraints.semantics import holds
-from gluonmap.model.relations import AnyOf, Compare, Knob, Member, Number, Op, Product, Relation, Sum, Written
-
-NAMES = ("A", "B", "C", "D")
-
-
-@st.composite
-def spaces(draw: st.DrawFn) -> tuple[dict[str, tuple[int, ...]], list[Relation]]:
-    domains = {name: tuple(2**i for i in range(draw(st.integers(1, 4)))) for name in NAMES}
-    knobs = st.sampled_from(NAMES)
-
-    def product() -> Relation:
-        factors = tuple(Knob(name) for name in draw(st.lists(knobs, min_size=1, max_size=3, unique=True)))
-        return Compare(Product(factors), draw(st.sampled_from(list(Op))), Number(2 ** draw(st.integers(0, 5))))
-
-    def either() -> Relation:
-        return AnyOf((Member(draw(knobs), (1,)), Member(draw(knobs), (2,), inside=draw(st.booleans()))))
-
-    return domains, [product() if draw(st.booleans()) else either() for _ in range(draw(st.integers(0, 4)))]
+from gluonmap.model.relations import Compare, Knob, Member, Number, Op, Product, Relation, Sum, Written
 
 
 def walked(domains: dict[str, tuple[int, ...]], relations: list[Relation]) -> list[dict[str, Any]]:
@@ -72,25 +55,6 @@ def test_too_many_knobs_in_one_relation_are_refused_in_words(monkeypatch: pytest
     domains = {name: tuple(range(10)) for name in NAMES}
     with pytest.raises(TooEntangled, match="4 knobs"):
         feasible_set(domains, [Compare(Sum(tuple(Knob(name) for name in NAMES)), Op.AT_MOST, Number(9))])
-
-
-TILE = (16, 32, 64, 128, 256)
-COMMON: dict[str, tuple[int, ...]] = {
-    "BM": TILE, "BN": TILE, "BK": TILE, "warps": (1, 2, 4, 8), "stages": (1, 2, 3, 4), "waves_per_eu": (0, 1, 2, 4),
-    "nonkdim": (0, 16, 32), "kpack": (1, 2), "cache": (0, 1),
-}  # fmt: skip
-SPACE_A = COMMON | {"GROUP_M": (1, 4, 8, 16), "SPLIT_K": (1, 2, 4, 8)}
-RULES_A = (
-    "(BM*BK + BK*BN)*2*stages <= 65536", "warps*64 <= BM*BN", "BM*BN <= warps*8192", "nonkdim <= BM", "nonkdim <= BN",
-    "SPLIT_K*BK <= 4096", "SPLIT_K == 1 or GROUP_M == 1", "kpack == 1 or BK >= 32",
-)  # fmt: skip
-SPACE_B = COMMON | {
-    "GM": (1, 2, 4, 8, 16, 32), "SK": (1, 2, 4, 8, 16), "hint": (0, 1, 2), "chain": (0, 1), "xcd": (1, 2, 4, 8),
-}  # fmt: skip
-RULES_B = (
-    "(BM*BK + BK*BN)*2*stages <= 32768", "BM*BN == warps*4096", "nonkdim <= BM", "nonkdim <= BN", "SK*BK <= 1024",
-    "SK == 1 or GM == 1", "kpack == 1 or BK >= 64", "xcd <= GM", "chain == 0 or hint == 0", "hint == 0 or stages == 2",
-)  # fmt: skip
 
 
 @pytest.mark.parametrize(

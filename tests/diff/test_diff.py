@@ -8,18 +8,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import Project
+from compared_maps import budget, compared, told, used, with_knob, with_programs, with_texts, with_value
+from html_pages import HOSTILE as HOSTILE_MARKUP
+from html_pages import Element, flat, read, section
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from maps import BASELINE, BUDGET, DOMAINS, constraint, joint_map, product, single_map, tried
 from msgspec.structs import replace
+from project import Project
 from rich.console import Console
-from test_html import HOSTILE as HOSTILE_MARKUP
-from test_html import Element, flat, read, section
 
 from gluonmap.cli.main import cli
 from gluonmap.constraints.semantics import holds
@@ -33,46 +33,21 @@ from gluonmap.diff.spaces import Shared, SpaceCount
 from gluonmap.model import codec
 from gluonmap.model.candidate import Config, Stage, Value
 from gluonmap.model.errors import UsageError
-from gluonmap.model.joint_map import UNCOMPARED, Inertness, Refused, Sizes, Standing, Tried, ValueClasses, Verified
+from gluonmap.model.joint_map import UNCOMPARED, Inertness, Refused, Sizes, Standing, Tried, ValueClasses
 from gluonmap.model.knobs import Effect, KnobClass
 from gluonmap.model.relations import AnyOf, Bound, Compare, Knob, Member, Number, Op, Product, Relation
 from gluonmap.model.space_map import Measured, OnDevice, Recipe, SpaceMap
 from gluonmap.model.verdict import Resources
-from gluonmap.report import words
 from gluonmap.report.diff import spaces
 from gluonmap.report.diff.headline import headline
 from gluonmap.report.diff.regressions import grew
 from gluonmap.report.diff.rendered import render, render_markdown
 from gluonmap.report.html import comparison, growths
+from gluonmap.report.plain_text import visible
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MAPS = sorted((REPOSITORY / "reports").rglob("*.json"))
 NAMES = ("a.json", "b.json")
-
-
-def budget(limit: int) -> Relation:
-    return Compare(Product((Knob("M"), Knob("N"), Knob("STAGES"))), Op.AT_MOST, Number(limit))
-
-
-def with_value(space: SpaceMap, knob: str, value: Value, **fields: Any) -> SpaceMap:
-    """The map with one value of one knob told otherwise."""
-    values = tuple(replace(v, **fields) if v.value == value else v for v in space.knobs[knob].values)
-    return replace(space, knobs={**space.knobs, knob: replace(space.knobs[knob], values=values)})
-
-
-def with_knob(space: SpaceMap, knob: str, **fields: Any) -> SpaceMap:
-    return replace(space, knobs={**space.knobs, knob: replace(space.knobs[knob], **fields)})
-
-
-def with_programs(space: SpaceMap, *programs: tuple[Config, str, Resources]) -> SpaceMap:
-    """The map with compiled programs, by the moves that lead to them."""
-    assert space.joint
-    found = tuple(Verified({**space.baseline, **moves}, digest, used) for moves, digest, used in programs)
-    return replace(space, joint=replace(space.joint, programs=found))
-
-
-def used(spills: int = 0, vgpr: int = 64, **more: Any) -> Resources:
-    return Resources(256, 4096, vgpr=vgpr, spills=spills, **more)
 
 
 def kinds(found: Difference) -> list[tuple[str, Config]]:
@@ -322,10 +297,6 @@ def test_a_baseline_that_fails_now_is_the_regression() -> None:
 
 
 # ---- constraints ----------------------------------------------------------------------------------------------------
-
-
-def told(found: Difference) -> list[tuple[str, str | None, int | None, int | None]]:
-    return [(c.move, c.direction, c.freed, c.forbidden) for c in found.constraints]
 
 
 def test_a_limit_that_moved_is_one_change_with_its_numbers_and_its_direction() -> None:
@@ -824,27 +795,6 @@ def test_on_github_each_regression_stands_at_its_line_and_the_page_has_all(
 # ---- the page -------------------------------------------------------------------------------------------------------
 
 
-def compared() -> tuple[SpaceMap, SpaceMap]:
-    """Two maps that differ in something of every kind."""
-    one = with_programs(
-        joint_map((budget(16384),)),
-        ({"M": 64, "N": 64}, "a", used(42, vgpr=64)),
-        ({"M": 64, "N": 16}, "b", used(vgpr=90)),
-        ({"M": 128, "N": 16}, "c", used()),
-    )
-    other = with_programs(
-        joint_map((budget(8192), Member("MODE", (".cg",), inside=False))),
-        ({"M": 64, "N": 64}, "d", used(376, vgpr=128)),
-        ({"M": 64, "N": 16}, "e", used(vgpr=80)),
-        ({"M": 128, "N": 16}, "c", used()),
-    )
-    lost = {"outcome": "CRASHED", "effect": Effect.ABORTING, "kind": "SIGABRT", "reason": "died"}
-    place = {"file": "kernels/double.py", "line": 7}
-    other = with_value(with_value(other, "N", 128, **lost, **place), "M", 128, **lost, **place)
-    other = with_value(with_knob(other, "FLAG", knob_class=KnobClass.INERT), "FLAG", True, effect=Effect.INERT)
-    return one, replace(other, triton="3.6.0")
-
-
 def page_of(one: SpaceMap, other: SpaceMap, names: tuple[str, str] = NAMES) -> Element:
     return read(comparison.render(difference(one, other), names))
 
@@ -1012,20 +962,10 @@ def test_a_baseline_that_fails_and_maps_of_single_values_make_a_page() -> None:
     assert "Neither map knows all knobs together" in flat(page.text)
 
 
-def with_texts(said: str) -> tuple[SpaceMap, SpaceMap]:
-    """Two maps, the second of which has this for every text of a compiler, a file or a user."""
-    one, other = compared()
-    assert other.joint
-    item = replace(other.joint.constraints[0], words=said, reason=said, line=said, relation=budget(4096))
-    other = replace(other, joint=replace(other.joint, constraints=(item,)), kernel=said, triton=said, file=said)
-    told = {"kind": said, "reason": said, "stage": said, "file": said, "because": (said,), "repeat": said}
-    return one, with_value(with_knob(other, "FLAG", why=said), "N", 128, **told)
-
-
 def test_texts_of_others_become_nothing_but_text_on_the_page() -> None:
     plain, hostile = (page_of(*with_texts(said), (said, said)) for said in ("x", HOSTILE_MARKUP))
     assert [element.tag for element in hostile.all()] == [element.tag for element in plain.all()]
-    assert hostile.text.count(words.visible(HOSTILE_MARKUP)) > 8
+    assert hostile.text.count(visible(HOSTILE_MARKUP)) > 8
     assert not any(c in hostile.text for c in "\x1b\x00\u202e")
 
 

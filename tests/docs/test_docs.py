@@ -22,9 +22,9 @@ from types import ModuleType
 
 import click
 import pytest
-from conftest import REPOSITORY, Finished, Project
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from project import REPOSITORY, Finished, Project
 from rich.text import Text
 
 from gluonmap.cli.main import cli

@@ -17,11 +17,11 @@ import pytest
 from click.testing import CliRunner
 from maps import joint_map, product, single_map
 from msgspec.structs import replace
-from test_handoff import BASELINE as TUNED
-from test_handoff import DOMAINS as TUNED_DOMAINS
-from test_handoff import PROGRAMS, StubDriver, listed
-from test_handoff import joint_map as tuned_map
-from test_handoff import single_map as tuned_singles
+from tuned_maps import BASELINE as TUNED
+from tuned_maps import DOMAINS as TUNED_DOMAINS
+from tuned_maps import PROGRAMS, StubDriver, listed
+from tuned_maps import joint_map as tuned_map
+from tuned_maps import single_map as tuned_singles
 
 from gluonmap import handoff
 from gluonmap.constraints.semantics import holds

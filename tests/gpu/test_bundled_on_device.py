@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from device_needed import missing
 
 pytestmark = pytest.mark.gpu
 
@@ -66,19 +67,6 @@ def load_file(kind, path):
         sys.modules[name] = module
         spec.loader.exec_module(module)
     return sys.modules[name]
-
-
-def missing():
-    """Return why nothing can run here, or an empty string."""
-    if importlib.util.find_spec("torch") is None:
-        return "torch is not installed"
-    import torch
-
-    if not torch.cuda.is_available():
-        return "no CUDA device"
-    if torch.cuda.get_device_capability() != (9, 0):
-        return "the CUDA device has capability {}.{}, the kernel needs 9.0".format(*torch.cuda.get_device_capability())
-    return ""
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
-from test_bundled_on_device import missing
+from device_needed import missing
+from project import REPOSITORY
 
 pytestmark = [
     pytest.mark.gpu,

@@ -3,7 +3,7 @@
 import ctypes
 
 import pytest
-from test_bundled_on_device import missing
+from device_needed import missing
 
 from gluonmap.model import targets
 from gluonmap.model.verdict import Resources

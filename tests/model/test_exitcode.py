@@ -8,7 +8,7 @@ import pytest
 
 from gluonmap.model import exitcode
 from gluonmap.model.verdict import Outcome
-from gluonmap.report.words import OUTCOME_MARKS
+from gluonmap.report.marks import OUTCOME_MARKS
 
 DOCUMENTED = {
     0: "PASS",

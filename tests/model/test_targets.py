@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
-import pytest
+import ast
+import json
+from dataclasses import replace
+from pathlib import Path
 
+import click
+import pytest
+from click.testing import CliRunner
+from project import REPOSITORY
+
+import gluonmap
+from gluonmap import cdna
+from gluonmap.cli import completion
+from gluonmap.cli.main import cli
+from gluonmap.constraints.shared_memory import likely_limit
 from gluonmap.model import targets
 from gluonmap.model.candidate import Value
 from gluonmap.model.errors import UnknownTarget
-from gluonmap.model.verdict import Resources
+from gluonmap.model.verdict import Location, Resources
+from gluonmap.report import words
+from gluonmap.source.target_api import ApiUse, check_api_groups, excluded_targets
+
+PACKAGE = Path(gluonmap.__file__).parent
 
 GFX942, GFX950 = targets.find("gfx942"), targets.find("gfx950")
 SM_90, SM_100 = targets.find("sm_90"), targets.find("sm_100")
 
 
 @pytest.mark.parametrize(
-    ("said", "name"),
+    ("given", "name"),
     [
         ("gfx942", "gfx942"), ("cdna3", "gfx942"), ("CDNA4", "gfx950"), (" gfx1250 ", "gfx1250"), ("sm_90", "sm_90"),
         ("sm90", "sm_90"), ("hopper", "sm_90"), ("SM100", "sm_100"), ("blackwell", "sm_100"),
     ],
 )  # fmt: skip
-def test_a_target_is_found_by_name_and_alias(said: str, name: str) -> None:
-    assert targets.find(said).name == name
+def test_a_target_is_found_by_name_and_alias(given: str, name: str) -> None:
+    assert targets.find(given).name == name
 
 
-@pytest.mark.parametrize(("said", "meant"), [("gfx941", "gfx942"), ("sm_91", "sm_90"), ("cdna", "cdna")])
-def test_an_unknown_target_is_told_the_nearest_and_the_command_that_lists_them(said: str, meant: str) -> None:
-    with pytest.raises(UnknownTarget, match=rf"no target '{said}'.*Did you mean {meant}.*gluonmap targets"):
-        targets.find(said)
+@pytest.mark.parametrize(("given", "meant"), [("gfx941", "gfx942"), ("sm_91", "sm_90"), ("cdna", "cdna")])
+def test_the_error_for_an_unknown_target_names_the_nearest_and_the_listing_command(given: str, meant: str) -> None:
+    with pytest.raises(UnknownTarget, match=rf"no target '{given}'.*Did you mean {meant}.*gluonmap targets"):
+        targets.find(given)
 
 
 def test_an_empty_name_is_no_target() -> None:
@@ -103,11 +120,11 @@ def test_occupancy_is_what_registers_and_lds_leave_room_for(
 
 
 @pytest.mark.parametrize("target", [SM_90, SM_100, targets.find("gfx1250")], ids=lambda t: t.name)
-def test_occupancy_of_other_targets_is_not_told(target: targets.Target) -> None:
+def test_occupancy_of_other_targets_is_not_known(target: targets.Target) -> None:
     assert targets.occupancy(target, Resources(128, 0, vgpr=64)) is None
 
 
-def test_occupancy_without_a_register_count_is_not_told() -> None:
+def test_occupancy_without_a_register_count_is_not_known() -> None:
     assert targets.occupancy(GFX942, Resources(128, 0)) is None
 
 
@@ -136,7 +153,7 @@ def test_an_option_is_a_knob_where_its_target_has_values_worth_trying(
     assert targets.option_domain(target, option, default) == domain
 
 
-def test_why_an_option_is_no_knob_is_said_of_every_option_that_is_none() -> None:
+def test_every_option_that_is_no_knob_has_a_reason() -> None:
     assert targets.why_not_a_knob(GFX942, "allow_flush_denorm") == "changes numbers"
     assert targets.why_not_a_knob(GFX942, "schedule_hint") == "has no effect in this Triton"
     assert targets.why_not_a_knob(GFX942, "brand_new") == "is not known to be worth turning"
@@ -176,8 +193,122 @@ def test_warps_of_a_multiprocessor_are_what_registers_shared_memory_and_blocks_l
     assert targets.resident_warps(SM_90, used) == warps
 
 
-def test_warps_of_a_multiprocessor_are_not_told_of_tensor_memory_and_of_other_makers() -> None:
+def test_warps_of_a_multiprocessor_are_not_known_with_tensor_memory_and_on_other_makers() -> None:
     assert targets.resident_warps(SM_100, Resources(128, 0, vgpr=32)) == 64
     assert targets.resident_warps(SM_100, Resources(128, 0, vgpr=32, tensor_columns=128)) is None
     assert targets.resident_warps(GFX942, Resources(128, 0, vgpr=32)) is None
     assert targets.resident_warps(SM_90, Resources(128, 0)) is None
+
+
+# --- one row is enough ------------------------------------------------------------------------------------------------
+
+GFX1201 = replace(
+    targets.find("gfx1250"),
+    name="gfx1201",
+    alias="navi48",
+    devices=("rx9070xt",),
+    arch="gfx1201",
+    shared_bytes=70_000,
+    gluon_api=frozenset({"amd", "rdna4"}),
+    executed_on_cpu=True,
+    option_domains={"num_warps": (2, 4)},
+)
+"""A target that the table does not have."""
+
+
+@pytest.fixture
+def with_gfx1201(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets, "TARGETS", (*targets.TARGETS, GFX1201))
+
+
+@pytest.mark.usefixtures("with_gfx1201")
+@pytest.mark.parametrize("given", ["gfx1201", "navi48", "RX9070XT"])
+def test_a_new_row_is_found_by_name_alias_and_device(given: str) -> None:
+    assert targets.find(given) is GFX1201
+    assert targets.named(targets.name_of("hip", "gfx1201:sramecc-")) is GFX1201
+
+
+@pytest.mark.usefixtures("with_gfx1201")
+def test_a_new_row_brings_its_domains_and_budget() -> None:
+    assert targets.option_domain(GFX1201, "num_warps", 4) == (2, 4)
+    assert targets.option_domain(GFX1201, "waves_per_eu", 0) is None
+    assert targets.over_budget(GFX1201, Resources(64, 70_001)) == "70,001 bytes of shared memory > 70,000"
+    assert likely_limit([66_000], [71_000]) == 70_000
+
+
+@pytest.mark.usefixtures("with_gfx1201")
+@pytest.mark.parametrize(
+    ("api", "excluded"), [("amd.warp_id", False), ("rdna4.wmma", False), ("cdna3.mfma", True), ("hopper.tma.x", True)]
+)
+def test_a_new_row_says_which_api_compiles(api: str, excluded: bool) -> None:
+    use = ApiUse(api, Location("kernel", "kernel.py", 1))
+    assert ("gfx1201" in excluded_targets([use])) is excluded
+
+
+@pytest.mark.usefixtures("with_gfx1201")
+def test_a_new_row_is_executed_on_the_cpu_if_it_says_so() -> None:
+    assert targets.executed_on_cpu()[-1] == "gfx1201"
+
+
+@pytest.mark.usefixtures("with_gfx1201")
+def test_reports_and_the_command_line_name_a_new_row() -> None:
+    assert words.target_name("gfx1201") == "gfx1201 (navi48)"
+    listed = CliRunner().invoke(cli, ["targets", "--json"])
+    row = json.loads(listed.output)[-1]
+    assert (row["target"], row["alias"], row["shared_bytes"]) == ("gfx1201", "navi48", 70_000)
+    offered = completion.targets(click.Context(cli), cli.commands["probe"].params[0], "gfx12")
+    assert [item.value for item in offered] == ["gfx1250", "gfx1201"]
+
+
+@pytest.mark.parametrize("groups", [frozenset[str](), frozenset({"amd", "rdna5"})])
+def test_a_row_must_name_groups_of_the_api_that_the_rules_know(
+    groups: frozenset[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(targets, "TARGETS", (replace(GFX1201, gluon_api=groups),))
+    with pytest.raises(ValueError, match="gfx1201 names groups of Gluon's API"):
+        check_api_groups()
+
+
+def test_the_executor_knows_the_targets_that_the_table_says_it_executes() -> None:
+    assert targets.executed_on_cpu() == cdna.TARGETS
+
+
+def test_an_api_of_the_next_generation_is_the_alias_of_another_row() -> None:
+    for target in targets.TARGETS:
+        if target.predates_api:
+            assert targets.find(target.predates_api).name != target.name
+
+
+MENTIONS = {
+    "lint/machine.py": {"gfx942"},
+    "source/target_api.py": {"cdna3", "cdna4", "gfx1250", "hopper", "blackwell"},
+}
+"""Rule GM302 is about gfx942; the others are modules of Gluon's API."""
+
+
+def test_no_other_module_of_the_package_names_a_target() -> None:
+    """`cdna` is left out: it imports nothing of the package, and a test above compares it with the table."""
+    names = {name for target in targets.TARGETS for name in target.names}
+    found: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name == "model/targets.py" or name.startswith("cdna/"):
+            continue
+        constants = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
+        if mentioned := names & {value for value in constants if isinstance(value, str)}:
+            found[name] = mentioned
+    assert found == MENTIONS
+
+
+@pytest.mark.parametrize("target", targets.TARGETS, ids=lambda target: target.name)
+def test_the_documentation_lists_the_target(target: targets.Target) -> None:
+    listed = f"{target.name} (`{target.alias}`)" if target.alias else f"{target.name},"
+    assert listed in (REPOSITORY / "README.md").read_text()
+
+
+@pytest.mark.parametrize("target", targets.executed_on_cpu())
+def test_the_documentation_says_where_code_is_executed(target: str) -> None:
+    helps = [cli.commands["run"].help, *(getattr(item, "help", "") for item in cli.commands["probe"].params)]
+    assert sum(target in (text or "") for text in helps) == 2
+    for page in ("README.md", "docs/run.md", "docs/cdna.md"):
+        assert target in (REPOSITORY / page).read_text(), page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import json
 import os
 import random
@@ -16,7 +15,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from conftest import REPOSITORY, Finished, Project
+from project import REPOSITORY, Finished, Project
+from runs import per_candidate, wait_for_answers, without_processes
 
 from gluonmap.model.knobs import KnobClass
 from gluonmap.model.space_map import SpaceMap
@@ -37,27 +37,7 @@ def count(records: list[dict[str, Any]], type_: str) -> int:
     return sum(record["type"] == type_ for record in records)
 
 
-def per_candidate(records: list[dict[str, Any]], type_: str) -> collections.Counter[str]:
-    return collections.Counter(record["key"] for record in records if record["type"] == type_)
-
-
 # --- a journal that knows ---------------------------------------------------------------------------------------------
-
-NO_PROCESSES = """
-import sys
-
-def refuse(event, arguments):
-    if event in ("subprocess.Popen", "os.fork", "os.posix_spawn", "os.exec"):
-        raise RuntimeError(f"{event} {arguments}")
-
-sys.addaudithook(refuse)
-"""
-
-
-def without_processes(project: Project) -> dict[str, str]:
-    """An environment in which the tool's own interpreter cannot start any process."""
-    site = project.write("site/sitecustomize.py", NO_PROCESSES).parent
-    return {"PYTHONPATH": os.pathsep.join([str(site), str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
 
 
 def test_a_run_without_a_journal_cannot_do_without_processes(project: Project) -> None:
@@ -176,17 +156,6 @@ def test_a_project_that_moved_as_a_whole_is_not_asked_again(project: Project) ->
 
 
 # --- the tool is killed -----------------------------------------------------------------------------------------------
-
-
-def answers(project: Project, name: str) -> int:
-    path = project.root / "probes" / f"{name}.jsonl"
-    return path.read_bytes().count(b'{"type":"answer"') if path.is_file() else 0
-
-
-def wait_for_answers(project: Project, name: str, least: int, process: subprocess.Popen[str]) -> None:
-    last = time.monotonic() + 60
-    while answers(project, name) < least and process.poll() is None and time.monotonic() < last:
-        time.sleep(0.005)
 
 
 def kill_and_finish(project: Project, moments: list[int]) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from conftest import Project
 from msgspec import UnsetType
+from project import Project
 
 from gluonmap.cli.main import cli
 from gluonmap.model import targets

@@ -42,7 +42,7 @@ def asked(stage: Stage, right: frozenset[int] = frozenset()) -> list[Config]:
     description: Any = SimpleNamespace(
         candidate=lambda config: Candidate("gfx942", {}, config),
         runs_on_cpu=stage is Stage.RUN,
-        further=SimpleNamespace(stage=stage),
+        execution=SimpleNamespace(stage=stage),
     )
     oracle: Any = Executions(right)
     execute_programs.taken(joint_of(programs), oracle, description, lambda event: None, {"HOW": ["bad"]})

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from conftest import Finished, Project
-from test_campaign import per_candidate, wait_for_answers, without_processes
+from project import Finished, Project
+from runs import per_candidate, wait_for_answers, without_processes
 
 from gluonmap import acquire
 from gluonmap.constraints.semantics import holds

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from conftest import Project
 from maps import PAIR
+from project import Project
 
 from gluonmap.cli.main import cli
 from gluonmap.model import targets

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project
+from project import Project
 
-from gluonmap import cdna
 from gluonmap.model import exitcode
 from gluonmap.model.candidate import Call, Value
 from gluonmap.model.errors import UsageError
@@ -250,10 +249,6 @@ def test_what_there_is_nothing_to_execute_with_is_said_before_anything_is_compil
     assert said in " ".join(done.stderr.split())
 
 
-def test_the_targets_that_run_are_those_of_the_model() -> None:
-    assert campaign.MODELLED == cdna.TARGETS
-
-
 # --- sizes ------------------------------------------------------------------------------------------------------------
 
 
@@ -294,7 +289,7 @@ RAGGED: dict[str, Value] = {"M": 1000, "N": 777, "K": 528}
 def test_sizes_are_small_and_of_the_same_program(
     calls: list[small_problems.CallAt], shape: dict[str, Value], how: dict[str, Any], expected: dict[str, Value]
 ) -> None:
-    assert small_problems.small(calls, shape, **how) == expected
+    assert small_problems.shrink(calls, shape, **how) == expected
 
 
 def persistent(most: int) -> small_problems.CallAt:
@@ -319,16 +314,16 @@ def test_a_persistent_kernel_keeps_two_tiles_for_each_work_group(
     most: int, how: dict[str, int], expected: dict[str, Value]
 ) -> None:
     shape: dict[str, Value] = {"M": 65536, "N": 256}
-    found = small_problems.small([persistent(most)], shape, **how)
+    found = small_problems.shrink([persistent(most)], shape, **how)
     assert found == expected
-    assert small_problems.capped(persistent(most), shape, found) == (0 if found["M"] != 16 else 1024)
+    assert small_problems.work_group_cap(persistent(most), shape, found) == (0 if found["M"] != 16 else 1024)
 
 
 def test_what_strides_over_a_grid_of_its_own_keeps_two_rounds() -> None:
     def call(shape: dict[str, Value]) -> Call:
         return Call(shape, {"n": shape["n"]}, {"TILE": 256, "num_warps": 4}, (32, 1, 1))
 
-    assert small_problems.small([call], {"n": 1 << 24}) == {"n": 2 * 32 * 256}
+    assert small_problems.shrink([call], {"n": 1 << 24}) == {"n": 2 * 32 * 256}
 
 
 def test_a_size_that_a_constexpr_is_computed_from_stays() -> None:
@@ -337,4 +332,4 @@ def test_a_size_that_a_constexpr_is_computed_from_stays() -> None:
             raise UsageError("no such split")
         return Call(shape, {"K": shape["K"]}, {"SPLIT": int(str(shape["K"])) // 4}, (4,))
 
-    assert small_problems.small([call], {"K": 4096}) == {"K": 4096}
+    assert small_problems.shrink([call], {"K": 4096}) == {"K": 4096}

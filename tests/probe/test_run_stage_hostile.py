@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cdna.assembly import text
-from conftest import Project
+from project import Project
 
 from gluonmap import cdna
 from gluonmap.model.candidate import Call, Candidate, Stage, Trial, Value
@@ -390,8 +390,8 @@ def persistent(shape: dict[str, Value]) -> Call:
 def test_that_small_sizes_leave_each_work_group_one_tile_is_known(
     shape: dict[str, Value], small: dict[str, Value], most: int
 ) -> None:
-    assert small_problems.capped(persistent, shape, small) == most
-    assert small_problems.capped(lambda at: Call(at, {}, {}, (64,)), shape, small) == 0
+    assert small_problems.work_group_cap(persistent, shape, small) == most
+    assert small_problems.work_group_cap(lambda at: Call(at, {}, {}, (64,)), shape, small) == 0
 
 
 def test_a_persistent_kernel_of_which_one_round_was_seen_is_told_so(executed: Project) -> None:

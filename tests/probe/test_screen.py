@@ -19,7 +19,8 @@ from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Program, Reason, Resources, Verdict
 from gluonmap.probe import screen
 from gluonmap.runner.journal import key_of
-from gluonmap.spec.description import Description, Wishes, describe
+from gluonmap.spec.description import Description
+from gluonmap.spec.description_builder import Overrides, describe
 from gluonmap.spec.probe_file import ProbeFile
 
 KERNEL = inspected("""
@@ -31,12 +32,12 @@ KERNEL = inspected("""
 
 def described(**domains: tuple[Value, ...]) -> Description:
     """The kernel with these knobs alone; the first value of each is its baseline."""
-    wishes = Wishes(
+    overrides = Overrides(
         sets={"TILE": 64, "DEAD": 0, "READ": 1} | {n: d[0] for n, d in domains.items()},
         args={"x": "*fp16", "n": 4096},
         grid="(cdiv(n, GRID_TILE),)" if "GRID_TILE" in domains else "(1,)",
     )
-    return describe(KERNEL, targets.find("gfx942"), ProbeFile(knobs=domains), wishes)
+    return describe(KERNEL, targets.find("gfx942"), ProbeFile(knobs=domains), overrides)
 
 
 def test_only_knobs_that_nothing_reads_are_unread() -> None:

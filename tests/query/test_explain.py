@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from conftest import Project
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from maps import (
@@ -28,6 +27,7 @@ from maps import (
     tried,
 )
 from msgspec.structs import replace
+from project import Project
 
 from gluonmap.cli.main import cli
 from gluonmap.constraints.semantics import holds

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from maps import BUDGET, DOMAINS, joint_map, product, single_map, tried
 from msgspec.structs import replace
-from test_counting import spaces
+from spaces import spaces
 
 from gluonmap.constraints import counting
 from gluonmap.constraints.semantics import holds, scope_of

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_counting import RULES_A, RULES_B, SPACE_A, SPACE_B
+from spaces import RULES_A, RULES_B, SPACE_A, SPACE_B
 
 from gluonmap.constraints.counting import TooEntangled
 from gluonmap.constraints.semantics import holds, words

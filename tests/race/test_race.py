@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import REPOSITORY
 from maps import joint_map
+from project import REPOSITORY
 
 from gluonmap.cli.main import cli
 from gluonmap.export import dispatch

@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 
 import pytest
+from executed_maps import RIGHT, WRITE, executed, other_result, program, unsafe, with_programs
 from maps import BASELINE, joint_map, single_map
 from msgspec.structs import replace
 from rich.console import Console
-from test_executed_values import RIGHT, WRITE, executed, other_result, program, unsafe, with_programs
 
 from gluonmap.diff.comparison import difference
 from gluonmap.model.candidate import Stage
@@ -16,9 +16,18 @@ from gluonmap.model.joint_map import Refused
 from gluonmap.model.knobs import Effect
 from gluonmap.model.space_map import Measured, OnDevice, SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Figures, Finding, OutputError, Resources
-from gluonmap.report import execution, figures, markdown, terminal, words
+from gluonmap.report import execution, figures, markdown, terminal
 from gluonmap.report.diff import counts, sections
 from gluonmap.report.html import page
+from gluonmap.report.marks import value_mark
+from gluonmap.report.sentences import failed_phrase, map_sentence
+from gluonmap.report.tables import (
+    NUMBERS_UNKNOWN,
+    failing_values,
+    program_rows,
+    result_changing_values,
+    unanswered_values,
+)
 
 BASE = Figures({"mfma": 25, "vector": 75}, 2, 8, 4, 120, 100, 16, 100, 6400)
 CLASHING = replace(BASE, lds_passes=400, global_lines=200)
@@ -116,10 +125,10 @@ def test_findings_stand_by_line_of_the_kernel_in_all_forms() -> None:
 
 def test_a_value_that_changes_the_result_has_a_mark_a_section_and_a_clause_of_its_own() -> None:
     space = a_run(M=other_result(16))
-    assert words.value_mark(other_result(16)).word == "changes the result"
-    assert "M = 16 changes the result" in words.sentence(space)
-    assert [row.outcome for row in words.changing(space)] == ["changes the result"]
-    assert all("M" not in row.knob for row in words.failures(space) if "16" in row.values)
+    assert value_mark(other_result(16)).word == "changes the result"
+    assert "M = 16 changes the result" in map_sentence(space)
+    assert [row.outcome for row in result_changing_values(space)] == ["changes the result"]
+    assert all("M" not in row.knob for row in failing_values(space) if "16" in row.values)
     for text in everywhere(space).values():
         assert "Part of the problem, not of the tuning" in text
         assert "◇" in text
@@ -129,7 +138,7 @@ def test_a_value_that_changes_the_result_has_a_mark_a_section_and_a_clause_of_it
 def test_a_knob_all_of_whose_values_change_the_result_is_not_called_pinned() -> None:
     space = executed(single_map({"ACC": (1, 2, 3)}, {"ACC": 1}, ()), ACC=other_result(2))
     space = executed(space, ACC=other_result(3))
-    assert "ACC is part of the problem: every value but 1 changes the result" in words.sentence(space)
+    assert "ACC is part of the problem: every value but 1 changes the result" in map_sentence(space)
 
 
 def test_where_the_baseline_is_met_the_terms_say_that_nobody_knows_which_is_right() -> None:
@@ -146,17 +155,17 @@ def test_what_was_not_executed_keeps_its_effect_and_its_numbers_are_unknown() ->
         measured=Measured(Stage.RUN),
     )  # fmt: skip
     space = a_run(M=silent)
-    assert words.value_mark(silent).word == "live"
-    assert words.unjudged(space) == []
+    assert value_mark(silent).word == "live"
+    assert unanswered_values(space) == []
     for text in everywhere(space).values():
-        assert words.NUMBERS_UNKNOWN in text
+        assert NUMBERS_UNKNOWN in text
         assert "v_msad_u8 v2" in text
         assert "never evidence about the kernel" not in text
 
 
 def test_a_baseline_that_was_not_executed_has_a_whole_map() -> None:
     space = replace(a_run(), outcome="NOT_EXECUTED", measured=Measured(Stage.RUN))
-    assert "knobs" in words.sentence(space)
+    assert "knobs" in map_sentence(space)
     for text in everywhere(space).values():
         assert "Knobs" in text
         assert "The baseline NOT_EXECUTED" not in text
@@ -164,7 +173,7 @@ def test_a_baseline_that_was_not_executed_has_a_whole_map() -> None:
 
 def test_an_endless_baseline_is_said_to_go_past_the_limit() -> None:
     space = replace(a_run(), outcome="HUNG", kind="steps")
-    assert words.failed_phrase(space) == "goes past the limit of instructions when it is executed"
+    assert failed_phrase(space) == "goes past the limit of instructions when it is executed"
 
 
 def test_figures_stand_beside_the_resources_and_what_is_worse_stands_out() -> None:
@@ -179,7 +188,7 @@ def test_figures_stand_beside_the_resources_and_what_is_worse_stands_out() -> No
         ("barriers/group", "2"),
     ]
     assert [f.head for f in figures.figures(CLASHING, BASE) if f.worse] == ["LDS conflicts", "line use"]
-    assert figures.of_rows(words.programs(space)) == [
+    assert figures.of_rows(program_rows(space)) == [
         "LDS conflicts worse than the baseline's 1.20× with N = 64: 4.00×",
         "line use worse than the baseline's 100% with N = 64: 50%",
     ]

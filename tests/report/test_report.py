@@ -13,228 +13,36 @@ from hypothesis import strategies as st
 from maps import BASELINE as DOUBLE
 from maps import BUDGET, constraint, joint_map, tried
 from markdown_it import MarkdownIt
+from report_maps import (
+    ABORTED,
+    BASE,
+    MXFP4,
+    failed,
+    knob,
+    worked,
+)
 from rich.cells import cell_len
 from rich.console import Console
 
 from gluonmap.model.candidate import Value
 from gluonmap.model.joint_map import UNCOMPARED, Inertness
-from gluonmap.model.knobs import Effect, KnobClass, KnobKind
-from gluonmap.model.space_map import KnobMap, SpaceMap, ValueMap
+from gluonmap.model.knobs import Effect, KnobClass
+from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import Outcome, Resources
-from gluonmap.report import joint, markdown, terminal, words
+from gluonmap.report import joint, markdown, terminal
+from gluonmap.report.map_header import UNSTABLE
+from gluonmap.report.marks import CLASS_COLOURS, EFFECT_MARKS, FAILURES, NO_EVIDENCE, OUTCOME_MARKS, value_mark
+from gluonmap.report.plain_text import first_line, shorten, value_label, visible
+from gluonmap.report.resources import resource_figures
+from gluonmap.report.sentences import map_sentence
+from gluonmap.report.tables import program_rows
 
 # --- a map of an mxfp4 GEMM, made up from what its real one looks like ------------------------------------------------
 
-FILE = "kernels/cdna4/gemm_mxfp4.py"
-BASELINE: dict[str, Value] = {
-    "BLOCK_SIZE_M": 256,
-    "BLOCK_SIZE_N": 256,
-    "BLOCK_SIZE_K": 256,
-    "GROUP_SIZE_M": 2,
-    "NUM_KSPLIT": 1,
-    "cache_modifier": None,
-    "num_warps": 8,
-    "num_stages": 2,
-    "waves_per_eu": 0,
-    "matrix_instr_nonkdim": 32,
-    "kpack": 1,
-    "xcd_remap": "",
-}
-TAKES = Resources(512, 65_536, 256, 128, 56, 0, 0, 0, None, 21_904, 1)
-SPILLS = Resources(512, 65_536, 128, 64, 56, 42, 2, 172, None, 30_112, 4)
-BASE = "b45e11aa00c1"
-SURJECTIVE = (
-    "Layout is expected to be surjective, i.e. every `out` coordinate can be reached by some `in` coordinate, "
-    "but was:\n - register=1 -> (0, 1) | <dim0>"
-)
 TOO_SMALL = "basis 128 of registers needs BLOCK_SIZE_M > 128"
 
 
-def worked(value: Value, effect: Effect, digest: str = BASE, takes: Resources = TAKES, **more: object) -> ValueMap:
-    return ValueMap(value, "PASS", effect, digest=digest, resources=takes, **more)  # type: ignore[arg-type]
-
-
-def failed(
-    value: Value, outcome: str, kind: str, stage: str, reason: str, line: int | None, **more: object
-) -> ValueMap:
-    fields = {"repeat": f"python -m gluonmap.worker probes/gemm_mxfp4/gfx950/{value}.json"} | more
-    return ValueMap(value, outcome, Effect.ABORTING, reason, line, stage=stage, kind=kind, **fields)  # type: ignore[arg-type]
-
-
-def aborts(value: Value, reason: str, *because: str) -> ValueMap:
-    return failed(value, "CRASHED", "SIGABRT", "front end", reason, 101, file=FILE, exit_status=-6, because=because)
-
-
-def knob(
-    kind: KnobClass, baseline: Value, why: str, *values: ValueMap, equal: tuple[tuple[Value, ...], ...] = ()
-) -> KnobMap:
-    return KnobMap(kind, KnobKind.CONSTEXPR, baseline, why, values, equal)
-
-
-def tile(name: str) -> KnobMap:
-    return knob(
-        KnobClass.PINNED,
-        256,
-        "every other value aborts the compiler",
-        aborts(64, "Invalid basis 128 for a dimension of size 64", f"basis 128 of registers needs {name} > 128"),
-        aborts(128, "Invalid basis 128 for a dimension of size 128", f"basis 128 of registers needs {name} > 128"),
-        worked(256, Effect.BASELINE),
-        aborts(512, SURJECTIVE),
-    )
-
-
-MXFP4 = SpaceMap(
-    kernel="gemm_mxfp4",
-    file=FILE,
-    target="gfx950",
-    triton="3.9.0",
-    specialisation={
-        "a_ptr": "*u8",
-        "b_ptr": "*u8",
-        "c_ptr": "*bf16",
-        "a_scales_ptr": "*u8",
-        "b_scales_ptr": "*u8",
-        "M": "i32:16",
-        "N": "i32:16",
-        "K": "i32:16",
-        "stride_k": "i32:1",
-    },
-    baseline=BASELINE,
-    shape={"M": 4096, "N": 4096, "K": 8192},
-    grid=(256, 1, 1),
-    stable=True,
-    resources=TAKES,
-    digest=BASE,
-    knobs={
-        "BLOCK_SIZE_M": tile("BLOCK_SIZE_M"),
-        "BLOCK_SIZE_N": tile("BLOCK_SIZE_N"),
-        "BLOCK_SIZE_K": tile("BLOCK_SIZE_K"),
-        "GROUP_SIZE_M": knob(
-            KnobClass.LIVE,
-            2,
-            "other machine code; only while NUM_KSPLIT is 1",
-            worked(1, Effect.LIVE, "61aa00000001", detail="instructions"),
-            worked(2, Effect.BASELINE),
-            worked(4, Effect.LIVE, "64aa00000001", detail="instructions"),
-            worked(8, Effect.LIVE, "64aa00000001", detail="instructions"),
-            equal=((4, 8),),
-        ),
-        "NUM_KSPLIT": knob(
-            KnobClass.BOUNDED,
-            1,
-            "more splits than K allows are over budget",
-            worked(1, Effect.BASELINE),
-            worked(2, Effect.LIVE_HOST, detail="grid"),
-            failed(64, "NO_RESOURCES", "budget", "llir", "shared memory 204,208 > 163,840 bytes", None),
-            failed(128, "HUNG", "deadline", "amdgcn", "no end after 120 s", None),
-        ),
-        "cache_modifier": knob(
-            KnobClass.LIVE,
-            None,
-            "other machine code",
-            worked(None, Effect.BASELINE),
-            worked("", Effect.INERT),
-            worked(
-                ".cg", Effect.LIVE, "c9aa00000001", detail="instructions", warnings=("error: couldn't allocate <reg>",)
-            ),
-            equal=((None, ""),),
-        ),
-        "num_warps": knob(
-            KnobClass.PINNED,
-            8,
-            "three warp bases of the output layout mean eight warps",
-            failed(
-                4,
-                "REJECTED",
-                "RuntimeError",
-                "front end",
-                "Result has an invalid layout: #linear<\x1b[31m|\x1b[0m>",
-                88,
-            ),
-            worked(8, Effect.BASELINE),
-            failed(
-                16,
-                "REJECTED",
-                "RuntimeError",
-                "front end",
-                "Result has an invalid layout: #linear<\x1b[31m|\x1b[0m>",
-                88,
-            ),
-        ),
-        "num_stages": knob(
-            KnobClass.INERT,
-            2,
-            "declared and never read: identical machine code",
-            worked(1, Effect.INERT),
-            worked(2, Effect.BASELINE),
-            worked(3, Effect.INERT),
-            worked(4, Effect.INERT),
-            equal=((1, 2, 3, 4),),
-        ),
-        "waves_per_eu": knob(
-            KnobClass.LIVE,
-            0,
-            "occupancy is traded for registers",
-            worked(0, Effect.BASELINE),
-            worked(1, Effect.INERT),
-            worked(2, Effect.LIVE, "e2aa00000001", detail="descriptor only"),
-            worked(4, Effect.LIVE, "e4aa00000001", SPILLS, detail="instructions"),
-            equal=((0, 1),),
-        ),
-        "matrix_instr_nonkdim": knob(
-            KnobClass.INERT,
-            32,
-            "identical machine code",
-            worked(0, Effect.INERT),
-            worked(16, Effect.INERT),
-            worked(32, Effect.BASELINE),
-            equal=((0, 16, 32),),
-        ),
-        "kpack": knob(
-            KnobClass.INERT,
-            1,
-            "identical machine code",
-            worked(1, Effect.BASELINE),
-            worked(2, Effect.INERT),
-            equal=((1, 2),),
-        ),
-        "xcd_remap": knob(
-            KnobClass.UNKNOWN,
-            "",
-            "no answer for its only other value",
-            worked("", Effect.BASELINE),
-            ValueMap(
-                "on",
-                "unknown",
-                Effect.UNKNOWN,
-                "exit status 255, no evidence",
-                repeat="python -m gluonmap.worker on.json",
-            ),
-        ),
-    },
-    fixed={"EVEN_K": "computed by a heuristic", "GRID_MN": "computed by a heuristic", "dtype": "names a type"},
-    not_probed={"num_ctas": "1 on AMD", "maxnreg": "not on AMD", "enable_fp_fusion": "changes numbers"},
-    literals=("store layout: bases up to (128, 128), three warp bases",),
-    notes=("M, N and K are taken to be divisible by 16; use <another> probe if they are not.",),
-    unanswered=3,
-    repeat="python -m gluonmap.worker probes/gemm_mxfp4/gfx950/baseline.json",
-)
-
-
 NVIDIA = Resources(128, 204_208, 168, spills=24, scratch_bytes=None, tensor_columns=None, code_bytes=9_216)
-ABORTED = SpaceMap(
-    kernel="gemm_mxfp4",
-    file=FILE,
-    target="gfx942",
-    triton="3.9.0",
-    specialisation={"a_ptr": "*u8"},
-    baseline={"BLOCK_SIZE_M": 256},
-    knobs={},
-    outcome="CRASHED",
-    reason="Invalid basis 128 for a dimension of size 64.\nsecond line",
-    line=101,
-    repeat="python -m gluonmap.worker baseline.json",
-)
 
 
 def mixed(**classes: tuple[KnobClass, Value]) -> SpaceMap:
@@ -265,21 +73,21 @@ def section(text: str, title: str) -> list[str]:
 
 
 def test_every_outcome_and_every_effect_has_a_mark_of_its_own() -> None:
-    assert set(words.OUTCOME_MARKS) == set(Outcome)
-    assert set(words.EFFECT_MARKS) == set(Effect)
-    for table in (words.OUTCOME_MARKS.values(), words.EFFECT_MARKS.values()):
+    assert set(OUTCOME_MARKS) == set(Outcome)
+    assert set(EFFECT_MARKS) == set(Effect)
+    for table in (OUTCOME_MARKS.values(), EFFECT_MARKS.values()):
         assert len({mark.glyph for mark in table}) == len({mark.word for mark in table}) == len(table)
 
 
 def test_every_glyph_is_one_column_wide_and_has_an_ascii_stand_in() -> None:
-    for mark in (*words.OUTCOME_MARKS.values(), *words.EFFECT_MARKS.values()):
+    for mark in (*OUTCOME_MARKS.values(), *EFFECT_MARKS.values()):
         assert cell_len(mark.glyph) == 1
         assert mark.glyph.translate(terminal._ASCII).isascii()
 
 
 def test_every_class_has_a_colour_and_every_outcome_but_pass_a_verb_phrase() -> None:
-    assert set(words.CLASS_COLOURS) == set(KnobClass)
-    assert set(words.FAILURES) | set(words.NO_EVIDENCE) == set(Outcome) - {Outcome.PASS}
+    assert set(CLASS_COLOURS) == set(KnobClass)
+    assert set(FAILURES) | set(NO_EVIDENCE) == set(Outcome) - {Outcome.PASS}
 
 
 @pytest.mark.parametrize(
@@ -296,7 +104,7 @@ def test_every_class_has_a_colour_and_every_outcome_but_pass_a_verb_phrase() -> 
     ],
 )
 def test_a_failing_outcome_is_shown_before_the_effect(outcome: str, effect: Effect, glyph: str) -> None:
-    assert words.value_mark(ValueMap(1, outcome, effect)).glyph == glyph
+    assert value_mark(ValueMap(1, outcome, effect)).glyph == glyph
 
 
 @pytest.mark.parametrize(
@@ -316,14 +124,14 @@ def test_a_failing_outcome_is_shown_before_the_effect(outcome: str, effect: Effe
     ],
 )
 def test_labels_tell_values_apart(value: Value, text: str) -> None:
-    assert words.label(value) == text
+    assert value_label(value) == text
 
 
 # --- the sentence -----------------------------------------------------------------------------------------------------
 
 
 def test_the_sentence_counts_what_matters_and_names_the_rest() -> None:
-    assert words.sentence(MXFP4) == (
+    assert map_sentence(MXFP4) == (
         "4 of 12 knobs matter on gfx950; BLOCK_SIZE_M, BLOCK_SIZE_N, BLOCK_SIZE_K and num_warps are pinned at 256, "
         "256, 256 and 8; NUM_KSPLIT is bounded to 1 and 2; num_stages, matrix_instr_nonkdim and kpack change nothing "
         "alone; "
@@ -380,7 +188,7 @@ PINNED, BOUNDED, INERT, LIVE, UNKNOWN = (
     ],
 )
 def test_the_sentence_is_well_formed_for_every_mix(space: SpaceMap, text: str) -> None:
-    assert words.sentence(space) == text
+    assert map_sentence(space) == text
 
 
 def test_a_knob_that_changed_nothing_where_it_was_compared_does_not_count_as_one_that_matters() -> None:
@@ -390,7 +198,7 @@ def test_a_knob_that_changed_nothing_where_it_was_compared_does_not_count_as_one
             name: msgspec.structs.replace(each, knob_class=INERT if name in ("FLAG", "MODE") else LIVE)
             for name, each in space.knobs.items()
         }
-        return words.sentence(msgspec.structs.replace(space, knobs=knobs))
+        return map_sentence(msgspec.structs.replace(space, knobs=knobs))
 
     flag = Inertness("FLAG", UNCOMPARED, "words", 0, 6)
     mode = Inertness("MODE", UNCOMPARED, "words", 0, 1)
@@ -475,7 +283,7 @@ def test_values_that_fail_alike_share_a_row_with_line_and_literal() -> None:
 
 
 def test_the_baselines_program_comes_first_and_spilled_ones_say_so() -> None:
-    rows = words.programs(MXFP4)
+    rows = program_rows(MXFP4)
     assert (rows[0].digest, rows[0].baseline, rows[0].changes) == ("b45e11aa", True, ("grid (NUM_KSPLIT)",))
     assert rows[0].moves[:3] == ("NUM_KSPLIT = 2", "cache_modifier = ''", "waves_per_eu = 1")
     assert [(row.moves, row.changes) for row in rows[1:]] == [
@@ -491,11 +299,11 @@ def test_the_baselines_program_comes_first_and_spilled_ones_say_so() -> None:
 def test_digests_are_as_long_as_it_takes_to_tell_them_apart() -> None:
     values = (worked(1, Effect.BASELINE, "aaaaaaaaaa01"), worked(2, Effect.LIVE, "aaaaaaaaaa02"))
     space = msgspec.structs.replace(MXFP4, digest="aaaaaaaaaa01", knobs={"a": knob(LIVE, 1, "", *values)})
-    assert [row.digest for row in words.programs(space)] == ["aaaaaaaaaa01", "aaaaaaaaaa02"]
+    assert [row.digest for row in program_rows(space)] == ["aaaaaaaaaa01", "aaaaaaaaaa02"]
 
 
 def test_nvidia_programs_are_told_in_registers_and_shared_memory() -> None:
-    assert [(f.head, f.text, f.alarm) for f in words.figures("sm_90", NVIDIA)] == [
+    assert [(f.head, f.text, f.alarm) for f in resource_figures("sm_90", NVIDIA)] == [
         ("registers", "168", False),
         ("spills", "24 B", True),
         ("shared", "204,208 B", False),
@@ -525,7 +333,7 @@ def test_commands_to_repeat_are_never_broken_into_lines() -> None:
 
 def test_an_unstable_baseline_is_told_above_the_tables() -> None:
     text = printed(msgspec.structs.replace(MXFP4, stable=False), 120)
-    assert text.index(words.UNSTABLE) < text.index("Knobs (")
+    assert text.index(UNSTABLE) < text.index("Knobs (")
 
 
 def test_a_failing_baseline_says_what_where_why_and_what_next() -> None:
@@ -550,7 +358,7 @@ def test_no_line_is_too_wide_and_no_word_is_lost(width: int) -> None:
     body = text[: text.index("Repeat by hand")]
     assert max(map(cell_len, body.splitlines())) <= width
     assert "…" not in body
-    for row in words.programs(MXFP4):
+    for row in program_rows(MXFP4):
         for shown in (row.digest, *row.moves, *row.changes):
             assert shown in body
     for shown in ("30,112 B", "172 B", "NO_RESOURCES", "matrix_instr_nonkdim", "divisible"):
@@ -674,11 +482,11 @@ def test_no_text_of_a_map_breaks_a_report(text: str) -> None:
     space = with_message(text)
     page = markdown.render(space)
     page.encode()
-    message = words.cut(words.first_line(text))
+    message = shorten(first_line(text))
     rows = [row for row in cells(page) if row and row[0] == "a"]
     assert [len(row) for row in rows] == [5, 6, 6]
     assert rows[1][3].split() == message.split()
-    assert rows[1][5].split() == words.visible(text).split()
+    assert rows[1][5].split() == visible(text).split()
     for shown in (page, markdown.render(msgspec.structs.replace(ABORTED, reason=text, repeat=text, notes=(text,)))):
         assert set(re.findall(r"</?([a-z0-9]+)", MarkdownIt("commonmark").enable("table").render(shown))) <= TAGS
     plain = printed(space)
@@ -689,4 +497,4 @@ def test_no_text_of_a_map_breaks_a_report(text: str) -> None:
 def test_hostile_text_is_shown_as_text() -> None:
     assert markdown.code("a|b`<&\x1b[31m\n") == "<code>a&#124;b&#96;&lt;&amp;&#92;x1b&#91;31m&#92;n</code>"
     assert markdown.text("# a_b _c_ <d>") == "\\# a_b &#95;c&#95; &lt;d&gt;"
-    assert words.visible("\x1b[31mred\x00\u202e\ud800é✗") == "\\x1b[31mred\\x00\\u202e\\ud800é✗"
+    assert visible("\x1b[31mred\x00\u202e\ud800é✗") == "\\x1b[31mred\\x00\\u202e\\ud800é✗"

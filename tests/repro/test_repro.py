@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from conftest import Project
 from maps import PAIR_RULE, pair_map
 from msgspec.structs import replace
+from project import Project
 
 from gluonmap.model import codec
 from gluonmap.model.candidate import Candidate, Config, Stage, Value

@@ -8,7 +8,7 @@ import stat
 from typing import Any
 
 import pytest
-from conftest import Finished, Project
+from project import Finished, Project
 
 from gluonmap.model.codec import read_map
 

@@ -7,9 +7,9 @@ from gluonmap.model.inspection import FunctionSource, Parameter
 from gluonmap.model.verdict import Location
 from gluonmap.source.argument_kinds import infer_argument_kinds
 from gluonmap.source.code_lines import absolute_line, code_line, find_function, physical_line
-from gluonmap.source.kernel_text import ApiUse, allowed_targets, target_apis
 from gluonmap.source.reads import find_reads
 from gluonmap.source.syntax import tree_hash
+from gluonmap.source.target_api import ApiUse, excluded_targets, find_api_uses
 
 KERNEL = '''\
 @gluon.jit
@@ -331,11 +331,11 @@ GLUON = "from triton.experimental.gluon import language as gl\n"
 
 
 def apis(body: str, *helpers: str, imports: str = GLUON) -> tuple[ApiUse, ...]:
-    return target_apis(functions(f"def kernel(a, X):\n    {body}\n", *helpers), {"kernel.py": imports})
+    return find_api_uses(functions(f"def kernel(a, X):\n    {body}\n", *helpers), {"kernel.py": imports})
 
 
 def excluded(body: str, *helpers: str, imports: str = GLUON) -> dict[str, str]:
-    return {target: use.api for target, use in allowed_targets(apis(body, *helpers, imports=imports)).items()}
+    return {target: use.api for target, use in excluded_targets(apis(body, *helpers, imports=imports)).items()}
 
 
 def test_a_use_names_its_family_and_its_line() -> None:

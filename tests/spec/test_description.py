@@ -15,7 +15,9 @@ from gluonmap.model.dtypes import describe_argument
 from gluonmap.model.errors import NeedsHelp, UnknownKnob, UsageError
 from gluonmap.model.inspection import Inspection
 from gluonmap.model.knobs import KnobKind
-from gluonmap.spec.description import CACHE_MODIFIERS, Description, Wishes, describe, infer_domain
+from gluonmap.spec.description import Description
+from gluonmap.spec.description_builder import Overrides, describe
+from gluonmap.spec.domains import CACHE_MODIFIERS, infer_domain
 from gluonmap.spec.probe_file import ProbeFile
 
 GFX942 = targets.find("gfx942")
@@ -25,13 +27,13 @@ GEMM = inspected("""
 """)
 
 
-def described(inspection: Inspection = GEMM, probe: ProbeFile | None = None, **wishes: Any) -> Description:
-    return describe(inspection, GFX942, probe or ProbeFile(), Wishes(**wishes))
+def described(inspection: Inspection = GEMM, probe: ProbeFile | None = None, **overrides: Any) -> Description:
+    return describe(inspection, GFX942, probe or ProbeFile(), Overrides(**overrides))
 
 
-def refusal(inspection: Inspection = GEMM, probe: ProbeFile | None = None, **wishes: Any) -> UsageError:
+def refusal(inspection: Inspection = GEMM, probe: ProbeFile | None = None, **overrides: Any) -> UsageError:
     with pytest.raises(UsageError) as caught:
-        described(inspection, probe, **wishes).candidate({})
+        described(inspection, probe, **overrides).candidate({})
     return caught.value
 
 
@@ -213,8 +215,8 @@ def test_a_descriptors_block_is_computed_from_the_configuration() -> None:
 
 def test_a_knob_that_only_a_descriptor_reads_is_a_host_knob() -> None:
     kernel = inspected("def f(d, BLOCK_M: constexpr): d.load([0, 0])")
-    wishes = {"sets": {"BLOCK_M": 64, "DEPTH": 32}, "domains": {"DEPTH": (32, 64)}}
-    space = described(kernel, args={"d": "tensordesc<bf16[BLOCK_M, DEPTH]>"}, **wishes)
+    overrides = {"sets": {"BLOCK_M": 64, "DEPTH": 32}, "domains": {"DEPTH": (32, 64)}}
+    space = described(kernel, args={"d": "tensordesc<bf16[BLOCK_M, DEPTH]>"}, **overrides)
     assert space.knobs["DEPTH"].kind is KnobKind.HOST
     assert space.candidate({"DEPTH": 64}).args == {"d": "tensordesc<bf16[64, 64]>"}
 
@@ -279,16 +281,16 @@ def test_pointers_are_asked_for_with_a_pointers_type() -> None:
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wishes", [{"sets": {"BLOK_M": 1}}, {"domains": {"BLOK_M": (1, 2)}}])
-def test_an_unknown_knob_is_told_those_there_are_and_the_nearest(wishes: dict[str, Any]) -> None:
-    error = refusal(**wishes)
+@pytest.mark.parametrize("overrides", [{"sets": {"BLOK_M": 1}}, {"domains": {"BLOK_M": (1, 2)}}])
+def test_an_unknown_knob_is_told_those_there_are_and_the_nearest(overrides: dict[str, Any]) -> None:
+    error = refusal(**overrides)
     assert isinstance(error, UnknownKnob)
     assert "has no knob 'BLOK_M' (it has BLOCK_M, BLOCK_N, SPLIT, " in str(error)
     assert str(error).endswith("Did you mean BLOCK_M?")
 
 
 @pytest.mark.parametrize(
-    ("wishes", "telling"),
+    ("overrides", "telling"),
     [
         ({"domains": {"M": (1, 2)}}, "M of kernel 'gemm' is a run-time argument, not a knob; give its value with --"),
         ({"domains": {"BLOCK_M": ()}}, "the domain of BLOCK_M is empty; give at least one value: --domain BLOCK_M="),
@@ -302,17 +304,17 @@ def test_an_unknown_knob_is_told_those_there_are_and_the_nearest(wishes: dict[st
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_as_asked_is_refused_with_the_word_that_broke_it(
-    wishes: dict[str, Any], telling: str
+    overrides: dict[str, Any], telling: str
 ) -> None:
     given = {"sets": {"BLOCK_M": 64}, "args": {"a_ptr": "*fp16", "M": 64}}
-    assert telling in str(refusal(**given | wishes))
+    assert telling in str(refusal(**given | overrides))
 
 
 def test_what_a_heuristic_computes_can_be_neither_set_nor_turned() -> None:
     kernel = inspected("def f(x, EVEN: constexpr): x + 1", heuristic=("EVEN",))
     assert "EVEN" not in described(kernel, args={"x": "*fp16"}).knobs
-    for wishes in ({"sets": {"EVEN": True}}, {"domains": {"EVEN": (True, False)}}):
-        assert "computed by @triton.heuristics" in str(refusal(kernel, **wishes))
+    for overrides in ({"sets": {"EVEN": True}}, {"domains": {"EVEN": (True, False)}}):
+        assert "computed by @triton.heuristics" in str(refusal(kernel, **overrides))
 
 
 # --- strides ---------------------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.constraints import ConstraintChange, Move
-from gluonmap.report import words
 from gluonmap.report.diff.regressions import MOST, more
 from gluonmap.report.joint import Line
+from gluonmap.report.plain_text import first_line, plural, shorten, visible
 
 
 def constraints(found: Difference) -> Iterator[Line]:
@@ -42,7 +42,7 @@ def formula(found: Difference) -> str:
     if told is None:
         return ""
     before, limit = f"{told.before} ≤ {told.before_limit:,}", f"{told.after_limit:,}"
-    return words.visible(f"{before} → {limit if told.before == told.after else f'{told.after} ≤ {limit}'}")
+    return visible(f"{before} → {limit if told.before == told.after else f'{told.after} ≤ {limit}'}")
 
 
 def how(change: ConstraintChange) -> str:
@@ -56,10 +56,10 @@ def said(change: ConstraintChange) -> str:
     one, other = change.before, change.after
     if one is None or other is None:
         item = one or other
-        return words.visible(item.words) if item else ""
+        return visible(item.words) if item else ""
     start, end = one.words.split(), other.words.split()
     short = start[:-1] == end[:-1] and len(start) > 1
-    return words.visible(f"{one.words} → {end[-1] if short else other.words}")
+    return visible(f"{one.words} → {end[-1] if short else other.words}")
 
 
 def effect(change: ConstraintChange) -> Iterator[str]:
@@ -67,15 +67,15 @@ def effect(change: ConstraintChange) -> Iterator[str]:
     if change.budget:
         yield f"limit of the target: {change.budget.before:,} → {change.budget.after:,} {change.budget.unit}"
     if change.freed:
-        yield f"{words.plural(change.freed, 'configuration')} against it in A, feasible in B"
+        yield f"{plural(change.freed, 'configuration')} against it in A, feasible in B"
     if change.forbidden:
-        yield f"{words.plural(change.forbidden, 'configuration')} feasible in A, against it in B"
+        yield f"{plural(change.forbidden, 'configuration')} feasible in A, against it in B"
     if change.freed is None and change.forbidden is None:
         yield "its knobs are not those of the other map: what it frees or forbids is not counted"
     item = change.after or change.before
     if item:
         letter = "B" if change.after else "A"
-        place = f" at {words.visible(item.line)}" if item.line else ""
+        place = f" at {visible(item.line)}" if item.line else ""
         seen = f", {item.failed:,} failed against it and {item.passed:,} got past it" if item.failed else ""
         why = " ".join(part for part in (item.outcome, item.stage and f"({item.stage})", item.reason) if part)
-        yield f"{letter}: {item.standing}{place}{seen}" + (f": {words.cut(words.first_line(why))}" if why else "")
+        yield f"{letter}: {item.standing}{place}{seen}" + (f": {shorten(first_line(why))}" if why else "")

@@ -9,13 +9,14 @@ from gluonmap.diff.comparison import Difference
 from gluonmap.diff.knobs import KnobChange, Turn
 from gluonmap.diff.regressions import Regression, RegressionKind
 from gluonmap.model.verdict import COMPILED
-from gluonmap.report import words
+from gluonmap.report.map_header import target_name
+from gluonmap.report.plain_text import listed, plural, visible
 
 
 def sides(found: Difference, names: tuple[str, str]) -> list[tuple[str, str]]:
     """Return ("A", "reports/…: gemm on gfx942 (cdna3), Triton 3.9.0") for both maps."""
     return [
-        (letter, f"{words.visible(name)}: {side(each)}")
+        (letter, f"{visible(name)}: {side(each)}")
         for letter, name, each in zip("AB", names, (found.before, found.after), strict=True)
     ]
 
@@ -23,7 +24,7 @@ def sides(found: Difference, names: tuple[str, str]) -> list[tuple[str, str]]:
 def side(found: MapSide) -> str:
     """Return "gemm on gfx942 (cdna3), Triton 3.9.0"."""
     failed = "" if found.outcome in COMPILED else f", whose baseline is {found.outcome}"
-    return words.visible(f"{found.kernel} on {words.target_name(found.target)}, Triton {found.triton}{failed}")
+    return visible(f"{found.kernel} on {target_name(found.target)}, Triton {found.triton}{failed}")
 
 
 def headline(found: Difference) -> str:
@@ -39,7 +40,7 @@ def regressions_told(found: Sequence[Regression]) -> str:
         return "No regression."
     counts = {kind: sum(item.kind is kind for item in found) for kind in RegressionKind}
     parts = [_counted(kind, count) for kind, count in counts.items() if count]
-    return f"Regression{'s' if len(found) > 1 else ''}: {words.listed(parts)}."
+    return f"Regression{'s' if len(found) > 1 else ''}: {listed(parts)}."
 
 
 def _counted(kind: RegressionKind, count: int) -> str:
@@ -48,34 +49,32 @@ def _counted(kind: RegressionKind, count: int) -> str:
         case RegressionKind.BASELINE:
             return "the baseline fails"
         case RegressionKind.VALUE | RegressionKind.COMBINATION:
-            return f"{words.plural(count, str(kind))} {'fails' if one else 'fail'}"
+            return f"{plural(count, str(kind))} {'fails' if one else 'fail'}"
         case RegressionKind.PROGRAM:
-            return f"{words.plural(count, 'program')} {'is' if one else 'are'} no longer handed over"
+            return f"{plural(count, 'program')} {'is' if one else 'are'} no longer handed over"
         case RegressionKind.SPILLS | RegressionKind.REGISTERS:
-            return f"{kind} grew in {words.plural(count, 'program')}"
+            return f"{kind} grew in {plural(count, 'program')}"
 
 
 def changes_told(found: Difference) -> str:
     """Return what has changed besides the regressions, as one sentence; "" where nothing has."""
     turns = {turn: sum(change.turn is turn for change in found.values) for turn in Turn}
-    parts = [f"{words.plural(count, 'value')} {turn}" for turn, count in turns.items() if count]
+    parts = [f"{plural(count, 'value')} {turn}" for turn, count in turns.items() if count]
     classes = sum(map(class_changed, found.knobs))
     if classes:
-        parts.append(f"{words.plural(classes, 'knob')} of another class")
+        parts.append(f"{plural(classes, 'knob')} of another class")
     alone = [change.knob for change in found.knobs if change.before is None or change.after is None]
     if alone:
-        parts.append(
-            f"{words.plural(len(alone), 'knob')} turned by one map only ({words.listed(map(words.visible, alone))})"
-        )
+        parts.append(f"{plural(len(alone), 'knob')} turned by one map only ({listed(map(visible, alone))})")
     if rest := len(found.knobs) - classes - len(alone):
-        parts.append(f"{words.plural(rest, 'knob')} with other values or conditions")
+        parts.append(f"{plural(rest, 'knob')} with other values or conditions")
     if found.constraints:
-        parts.append(f"{words.plural(len(found.constraints), 'constraint')} changed")
+        parts.append(f"{plural(len(found.constraints), 'constraint')} changed")
     if found.shared and found.shared.gained:
-        parts.append(f"{words.plural(found.shared.gained, 'configuration')} newly feasible")
+        parts.append(f"{plural(found.shared.gained, 'configuration')} newly feasible")
     if found.shared and found.shared.lost:
-        parts.append(f"{words.plural(found.shared.lost, 'configuration')} no longer feasible")
-    text = words.listed(parts)
+        parts.append(f"{plural(found.shared.lost, 'configuration')} no longer feasible")
+    text = listed(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 

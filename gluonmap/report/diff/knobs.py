@@ -10,10 +10,11 @@ from gluonmap.model import joint_map
 from gluonmap.model.candidate import Value
 from gluonmap.model.knobs import KnobClass
 from gluonmap.model.space_map import ValueMap
-from gluonmap.report import words
 from gluonmap.report.diff.headline import class_changed
 from gluonmap.report.diff.regressions import alike
 from gluonmap.report.joint import Line
+from gluonmap.report.marks import fails, value_mark
+from gluonmap.report.plain_text import first_line, shorten, value_label, visible
 
 
 def turned(found: Difference) -> list[list[ValueChange]]:
@@ -25,43 +26,43 @@ def values(found: Difference) -> Iterator[Line]:
     """Yield what became of the values that both maps tried."""
     for changes in turned(found):
         first = changes[0]
-        labels = ", ".join(words.label(change.value) for change in changes)
+        labels = ", ".join(value_label(change.value) for change in changes)
         aside = "" if first.one_configuration else ", beside different baselines"
         states = f"{state_of(first.before)} → {state_of(first.after)}"
         why = why_turned(first)
-        yield Line(f"{first.turn}: {words.visible(first.knob)} = {labels}: {states}{aside}", (why,) if why else ())
+        yield Line(f"{first.turn}: {visible(first.knob)} = {labels}: {states}{aside}", (why,) if why else ())
 
 
 def state_of(value: ValueMap) -> str:
     """Return "✗ CRASHED SIGABRT" or "Δ live"."""
-    mark = words.value_mark(value)
-    if words.fails(value):
-        return words.visible(f"{mark.glyph} {value.outcome} {value.kind}".rstrip())
+    mark = value_mark(value)
+    if fails(value):
+        return visible(f"{mark.glyph} {value.outcome} {value.kind}".rstrip())
     return f"{mark.glyph} {mark.word}"
 
 
 def why_turned(change: ValueChange) -> str:
     """Return the message of the side that fails, B's where both do; else what the value changes."""
-    failing = next((value for value in (change.after, change.before) if words.fails(value)), None)
+    failing = next((value for value in (change.after, change.before) if fails(value)), None)
     if failing is None:
-        changed = words.visible(change.after.detail or change.before.detail)
+        changed = visible(change.after.detail or change.before.detail)
         return f"what it changes: {changed}" if changed else ""
     place = f" (line {failing.line})" if failing.line is not None else ""
     letter = "B" if failing is change.after else "A"
-    return f"{letter}: {words.cut(words.first_line(failing.reason))}{place}" if failing.reason else ""
+    return f"{letter}: {shorten(first_line(failing.reason))}{place}" if failing.reason else ""
 
 
 def knob(change: KnobChange) -> Iterator[Line]:
     """Yield what the maps say differently of a knob."""
-    name = words.visible(change.knob)
+    name = visible(change.knob)
     one, other = change.before, change.after
     if one is None or other is None:
         letter, state = ("A", one) if one else ("B", other)
         said = f"{name}: turned in {letter} only ({state.knob_class})" if state else name
-        yield Line(said, (f"compared at {name} = {words.label(change.held)}",))
+        yield Line(said, (f"compared at {name} = {value_label(change.held)}",))
         return
     if class_changed(change):
-        reasons = f"A: {words.visible(one.why)}", f"B: {words.visible(other.why)}"
+        reasons = f"A: {visible(one.why)}", f"B: {visible(other.why)}"
         yield Line(f"{name}: {one.knob_class} → {other.knob_class}", reasons)
     if one.kind is not other.kind:
         yield Line(f"{name} is turned elsewhere: {one.kind} → {other.kind}")
@@ -74,7 +75,7 @@ def knob(change: KnobChange) -> Iterator[Line]:
         yield Line(f"{name}, values that are one program: {groups[0] or 'none'} → {groups[1] or 'none'}")
     for letter, only in (("A", change.only_before), ("B", change.only_after)):
         if only:
-            yield Line(f"{name}: {', '.join(map(words.label, only))} tried in {letter} only")
+            yield Line(f"{name}: {', '.join(map(value_label, only))} tried in {letter} only")
 
 
 def _matters(state: KnobState) -> str:
@@ -88,8 +89,8 @@ def _matters(state: KnobState) -> str:
         case joint_map.UNCOMPARED:
             return "it changed nothing where it was compared"
         case _:
-            return words.visible(f"it matters only if {state.condition}")
+            return visible(f"it matters only if {state.condition}")
 
 
 def _groups(groups: Sequence[Sequence[Value]]) -> str:
-    return ", ".join(" = ".join(map(words.label, group)) for group in groups)
+    return ", ".join(" = ".join(map(value_label, group)) for group in groups)

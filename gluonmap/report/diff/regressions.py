@@ -13,9 +13,10 @@ from gluonmap.diff.regressions import Regression, RegressionKind
 from gluonmap.diff.resources import Growth
 from gluonmap.model.candidate import Config
 from gluonmap.probe.screen import quoted
-from gluonmap.report import words
 from gluonmap.report.diff.headline import side
 from gluonmap.report.joint import Line
+from gluonmap.report.plain_text import config_text, first_line, shorten, visible
+from gluonmap.report.resources import resource_name
 
 MOST = 8
 """Entries of one list; the rest is counted."""
@@ -40,7 +41,7 @@ def more(count: int, what: str) -> Iterator[Line]:
 
 def moved(moves: Config) -> str:
     """Return "M=64, N=32", or "the baseline"."""
-    return words.settings(moves) if moves else "the baseline"
+    return config_text(moves) if moves else "the baseline"
 
 
 WORTH_A_FACTOR = 1.1
@@ -49,7 +50,7 @@ WORTH_A_FACTOR = 1.1
 
 def grew(found: Difference, growth: Growth) -> str:
     """Return "spills 42 → 376 (9.0 ×)"."""
-    head, unit = words.resource(found.after.target, growth.resource)
+    head, unit = resource_name(found.after.target, growth.resource)
     times = f" ({growth.after / growth.before:.1f} ×)" if 0 < growth.before * WORTH_A_FACTOR <= growth.after else ""
     return f"{head} {growth.before:,} → {growth.after:,}{unit}{times}"
 
@@ -70,7 +71,7 @@ def regressions(found: Difference) -> Iterator[Line]:
         )
     yield from more(sum(map(len, causes[MOST:])), "that fail, for other reasons")
     programs = [item for item in found.regressions if item.kind is RegressionKind.PROGRAM]
-    yield from (Line(f"{moved(i.moves)} is no longer handed over: {words.visible(i.why)}") for i in programs[:MOST])
+    yield from (Line(f"{moved(i.moves)} is no longer handed over: {visible(i.why)}") for i in programs[:MOST])
     yield from more(len(programs) - MOST, "no longer handed over")
     for kind in (RegressionKind.SPILLS, RegressionKind.REGISTERS):
         grown = [item.growth for item in found.regressions if item.kind is kind and item.growth]
@@ -98,11 +99,11 @@ def _cause(said: MapJudgement) -> str:
 
 def why_failing(said: MapJudgement) -> str:
     """Return why a configuration fails: the compiler's outcome and message, or the constraints that forbid it."""
-    place = f" ({words.visible(said.line)})" if said.line else ""
+    place = f" ({visible(said.line)})" if said.line else ""
     if said.compiled:
-        message = words.cut(words.first_line(said.reason))
-        return f"{words.visible(said.outcome)}{f', {message}' if message else ''}{place}"
-    return f"against {words.visible('; '.join(said.broken[:2])) or 'a constraint'}{place}"
+        message = shorten(first_line(said.reason))
+        return f"{visible(said.outcome)}{f', {message}' if message else ''}{place}"
+    return f"against {visible('; '.join(said.broken[:2])) or 'a constraint'}{place}"
 
 
 def next_steps(found: Difference, map_name: str) -> list[str]:
@@ -131,7 +132,7 @@ def at_lines(found: Difference) -> Iterator[tuple[str, int | None, str]]:
         elif first.after is not None:
             text = f"passed, and now fails: {why_failing(first.after)}"
         else:
-            text = f"is no longer handed over: {words.visible(first.why)}"
+            text = f"is no longer handed over: {visible(first.why)}"
         others = f" (and {len(items) - 1:,} more)" if len(items) > 1 else ""
         yield first.file, first.line, f"{moved(first.moves)}: {text}{others}. {change}"
 

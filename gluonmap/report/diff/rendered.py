@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.report import markdown, terminal, words
+from gluonmap.report import markdown, terminal
 from gluonmap.report.diff.headline import headline, sides
 from gluonmap.report.diff.sections import Section, sections
+from gluonmap.report.plain_text import visible
 
 
 def render(found: Difference, names: tuple[str, str], console: Console) -> None:
@@ -35,7 +36,7 @@ def _print_section(section: Section, console: Console) -> None:
     if section.lines:
         console.print(terminal.statements(section.lines))
     for command in section.commands:
-        console.print(Text(f"   {words.visible(command)}", "dim"), soft_wrap=True)
+        console.print(Text(f"   {visible(command)}", "dim"), soft_wrap=True)
 
 
 def render_markdown(found: Difference, names: tuple[str, str]) -> str:
@@ -56,4 +57,4 @@ def _blocks(section: Section) -> Iterator[str]:
     if section.lines:
         yield markdown.statements(section.lines)
     if section.commands:
-        yield markdown.fence(map(words.visible, section.commands), "sh")
+        yield markdown.fence(map(visible, section.commands), "sh")

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.resources import ResourceChange
-from gluonmap.report import words
 from gluonmap.report.diff.regressions import alike, grew, moved
 from gluonmap.report.joint import Line
+from gluonmap.report.plain_text import plural
+from gluonmap.report.resources import RESOURCE_FIELDS, resource_name
 
 TELLING = ("vgpr", "spills", "scratch_bytes", "occupancy")
 """Resources that one sentence names."""
@@ -18,7 +19,7 @@ HEADS = ("", "grew in", "fell in", "most", "least")
 def changed(found: Difference) -> list[ResourceChange]:
     """Return the resources that are not the same everywhere, in the order of the reports."""
     changes = [change for change in found.resources if change.grew or change.shrank]
-    return sorted(changes, key=lambda change: words.RESOURCE_FIELDS.index(change.resource))
+    return sorted(changes, key=lambda change: RESOURCE_FIELDS.index(change.resource))
 
 
 def summary(found: Difference) -> str:
@@ -27,15 +28,15 @@ def summary(found: Difference) -> str:
     for change in changed(found):
         ways = [f"{verb} in {n:,}" for verb, n in (("grew", change.grew), ("fell", change.shrank)) if n]
         if change.resource in TELLING:
-            parts.append(f"{words.resource(found.after.target, change.resource)[0]} {' and '.join(ways)}")
-    pairs = words.plural(max((change.compared for change in found.resources), default=0), "pair")
+            parts.append(f"{resource_name(found.after.target, change.resource)[0]} {' and '.join(ways)}")
+    pairs = plural(max((change.compared for change in found.resources), default=0), "pair")
     return f"Of {pairs} of programs, {'; '.join(parts)}." if parts else ""
 
 
 def resources(found: Difference) -> Iterator[tuple[str, ...]]:
     """Yield rows under `HEADS`."""
     for change in changed(found):
-        head, unit = words.resource(found.after.target, change.resource)
+        head, unit = resource_name(found.after.target, change.resource)
         ends = (f"{g.before:,} → {g.after:,}{unit}" if g else "" for g in (change.most, change.least))
         yield head, f"{change.grew:,}", f"{change.shrank:,}", *ends
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.report import words
 from gluonmap.report.diff import constraints, counts, knobs, regressions, resources, spaces
 from gluonmap.report.joint import Line
+from gluonmap.report.plain_text import plural, shorten, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ def regressions_title(found: Difference) -> str:
 
 def resources_title(found: Difference) -> str:
     """Return "Resources, 6 pairs of programs of equal configurations"."""
-    pairs = words.plural(max(change.compared for change in found.resources), "pair")
+    pairs = plural(max(change.compared for change in found.resources), "pair")
     return f"Resources, {pairs} of programs of equal configurations"
 
 
 def circumstances(found: Difference) -> Iterator[tuple[str, ...]]:
     """Yield rows: what differs that is no finding."""
     for item in found.circumstances:
-        yield item.name, words.cut(words.visible(item.before)), words.cut(words.visible(item.after))
+        yield item.name, shorten(visible(item.before)), shorten(visible(item.after))
 
 
 def flips(found: Difference) -> Iterator[Section]:

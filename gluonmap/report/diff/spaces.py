@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.spaces import Shared
 from gluonmap.model.candidate import Config, same
-from gluonmap.report import words
 from gluonmap.report.diff.regressions import moved
 from gluonmap.report.joint import Line
+from gluonmap.report.plain_text import plural
 
 
 def counts(found: Difference) -> Iterator[tuple[str, ...]]:
@@ -35,13 +35,11 @@ def asked(found: Difference) -> Iterator[Line]:
     both = found.asked
     changed = sum(flip.before.compiled and flip.after.compiled for flip in found.flips)
     yield Line(
-        f"{words.plural(both.both, 'configuration')} asked for both: {both.passed_both:,} passed both; "
+        f"{plural(both.both, 'configuration')} asked for both: {both.passed_both:,} passed both; "
         f"{f'{changed:,}' if changed else 'none'} changed sides."
     )
     if both.one_program is not None:
-        yield Line(
-            f"Of {words.plural(both.programs, 'program')} known in both, {both.one_program:,} are the same code."
-        )
+        yield Line(f"Of {plural(both.programs, 'program')} known in both, {both.one_program:,} are the same code.")
     for letter, other, count in (("A", "B", both.unknown_after), ("B", "A", both.unknown_before)):
         if count:
             yield Line(f"{count:,} that passed for {letter} {'is' if count == 1 else 'are'} unknown to {other}.")

@@ -12,9 +12,12 @@ from gluonmap.model.candidate import Stage, Value
 from gluonmap.model.knobs import Effect
 from gluonmap.model.space_map import KnobMap, Measured, SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Resources
-from gluonmap.report import execution, words
+from gluonmap.report import execution
 from gluonmap.report import figures as counts
-from gluonmap.report.words import Figure, Mark
+from gluonmap.report.knobs import Token, knobs_by_class, knobs_by_signature, value_chains
+from gluonmap.report.marks import EFFECT_MARKS, Mark, fails
+from gluonmap.report.plain_text import listed, location, value_label
+from gluonmap.report.resources import Figure, resource_figures
 
 TONES: dict[str, str] = {
     "baseline": "baseline",
@@ -36,7 +39,7 @@ TONES: dict[str, str] = {
 }
 """The word of a mark -> the class of style that colours it."""
 
-CHANGES = words.EFFECT_MARKS[Effect.CHANGES_RESULT].word
+CHANGES = EFFECT_MARKS[Effect.CHANGES_RESULT].word
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +85,29 @@ class Row:
 
 def rows(space: SpaceMap) -> list[Row]:
     """Return the knobs in the reports' order."""
-    numbers = {name: number for number, (name, _) in enumerate(words.signature_order(space), 1)}
-    return [_row(space, f"k{numbers[name]}", name, knob) for name, knob in words.ordered(space)]
+    numbers = {name: number for number, (name, _) in enumerate(knobs_by_signature(space), 1)}
+    return [_row(space, f"k{numbers[name]}", name, knob) for name, knob in knobs_by_class(space)]
 
 
 def _row(space: SpaceMap, anchor: str, name: str, knob: KnobMap) -> Row:
     values: dict[str, list[tuple[int, ValueMap]]] = {}
     for number, value in enumerate(knob.values, 1):
-        values.setdefault(words.label(value.value), []).append((number, value))
+        values.setdefault(value_label(value.value), []).append((number, value))
     chains = []
-    for chain in words.chains(knob):
+    for chain in value_chains(knob):
         cells = []
         for token in chain:
             number, value = values[token.text].pop(0)
             cells.append(_cell(space, f"{anchor}-{number}", name, knob, value, token))
         chains.append(tuple(cells))
     line = f"line {knob.line}" if knob.line is not None else ""
-    baseline = words.label(knob.baseline)
+    baseline = value_label(knob.baseline)
     return Row(anchor, name, str(knob.kind), line, str(knob.knob_class), baseline, knob.why, tuple(chains))
 
 
-def _cell(space: SpaceMap, anchor: str, name: str, knob: KnobMap, value: ValueMap, token: words.Token) -> Cell:
+def _cell(space: SpaceMap, anchor: str, name: str, knob: KnobMap, value: ValueMap, token: Token) -> Cell:
     mark = token.mark
-    parts = [token.text, mark.word, value.kind if words.fails(value) and mark.word != CHANGES else ""]
+    parts = [token.text, mark.word, value.kind if fails(value) and mark.word != CHANGES else ""]
     return Cell(
         id=anchor,
         label=token.text,
@@ -131,8 +134,8 @@ def figures(target: str, resources: Resources | None) -> tuple[Figure, ...]:
     """
     if resources is None:
         return ()
-    found = words.figures(target, resources)
-    known = next((t for t in targets.TARGETS if t.name == target), None)
+    found = resource_figures(target, resources)
+    known = targets.named(target)
     if known is not None and (warps := targets.resident_warps(known, resources)) is not None:
         place = next((number for number, figure in enumerate(found) if figure.head == "threads"), len(found))
         found.insert(place, Figure("warps/SM", f"{warps:,}"))
@@ -149,7 +152,7 @@ def facts(value: ValueMap, file: str, equivalent: Sequence[Sequence[Value]] = ()
     if value.reason.strip():
         yield Fact("reason", value.reason, "long")
     if value.line is not None:
-        yield Fact("kernel line", words.place(value.file or file, value.line), "code")
+        yield Fact("kernel line", location(value.file or file, value.line), "code")
     for text in dict.fromkeys(value.because):
         yield Fact("forbidden by", text)
     yield from _told_by_execution(value)
@@ -164,10 +167,10 @@ def facts(value: ValueMap, file: str, equivalent: Sequence[Sequence[Value]] = ()
 def _effect(value: ValueMap, equivalent: Sequence[Sequence[Value]]) -> str:
     if value.effect in (Effect.ABORTING, Effect.UNKNOWN):
         return ""
-    name = words.label(value.value)
-    group = next((g for g in equivalent if name in map(words.label, g)), ())
-    others = [label for label in map(words.label, group) if label != name]
-    same = f"one program with {words.listed(others)}" if others else ""
+    name = value_label(value.value)
+    group = next((g for g in equivalent if name in map(value_label, g)), ())
+    others = [label for label in map(value_label, group) if label != name]
+    same = f"one program with {listed(others)}" if others else ""
     changes = f"changes {value.detail}" if value.detail else ""
     return "; ".join(part for part in (str(value.effect), changes, same) if part)
 

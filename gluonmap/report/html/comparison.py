@@ -11,11 +11,12 @@ from gluonmap.diff.constraints import ConstraintChange
 from gluonmap.diff.knobs import KnobChange
 from gluonmap.diff.regressions import Regression
 from gluonmap.diff.spaces import SIZES, Shared, SpaceCount
-from gluonmap.report import words
 from gluonmap.report.diff import constraints, headline, knobs, regressions, resources, sections, spaces
 from gluonmap.report.html import funnel, growths, shell, turned
 from gluonmap.report.html.programs import MOST_ROWS, Setting
 from gluonmap.report.joint import Line
+from gluonmap.report.map_header import target_name
+from gluonmap.report.plain_text import value_label, visible
 
 NAMES = dict(zip(SIZES, ("signature", "feasible", "programs"), strict=True))
 
@@ -89,7 +90,7 @@ def render(found: Difference, names: tuple[str, str]) -> bytes:
 def where(found: Difference) -> str:
     """Return "gfx942 (cdna3) → gfx950 (cdna4), Triton 3.9.0": where both maps agree, once."""
     one, other = found.before, found.after
-    target = _both(words.target_name(one.target), words.target_name(other.target))
+    target = _both(target_name(one.target), target_name(other.target))
     return f"{target}, Triton {_both(one.triton, other.triton)}"
 
 
@@ -170,15 +171,14 @@ def _worse(found: Difference, item: Regression) -> Worse:
         what, by = regressions.grew(found, item.growth), item.growth.amount
     else:
         what, by = (regressions.why_failing(item.after) if item.after else item.why), 0
-    settings = tuple(Setting(words.label(item.config[n]), n in item.moves) for n in _worse_knobs(found))
+    settings = tuple(Setting(value_label(item.config[n]), n in item.moves) for n in _worse_knobs(found))
     return Worse(str(item.kind), what, by, settings, item.handed_over)
 
 
 def _knob(change: KnobChange) -> KnobRow:
     """A knob's classes, and its statements without its name."""
     lines = [
-        Line(line.text.removeprefix(words.visible(change.knob)).lstrip(" :,"), line.details)
-        for line in knobs.knob(change)
+        Line(line.text.removeprefix(visible(change.knob)).lstrip(" :,"), line.details) for line in knobs.knob(change)
     ]
     classes = [str(state.knob_class) if state else "" for state in (change.before, change.after)]
     return KnobRow(change.knob, classes[0], classes[1], tuple(lines))

@@ -15,8 +15,8 @@ from gluonmap.model.race_record import Finalist
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.query.constraint_graph import Block, layout
 from gluonmap.query.feasibility import domains_of
-from gluonmap.report import words
-from gluonmap.report.words import visible
+from gluonmap.report.knobs import knobs_by_signature
+from gluonmap.report.plain_text import plural, shorten, value_label, visible
 
 ADVANCE = 7.3
 """Width of one character of 12 units' height in a monospaced font (0.6 of it in most), with a little to spare."""
@@ -87,7 +87,7 @@ class _Sheet:
     def __init__(self, space: SpaceMap) -> None:
         self.space = space
         self.domains = domains_of(space)
-        self.anchors = {name: f"k{n}" for n, (name, _) in enumerate(words.signature_order(space), 1)}
+        self.anchors = {name: f"k{n}" for n, (name, _) in enumerate(knobs_by_signature(space), 1)}
         self.y = 0
         self.right = 0
         self.captions: list[Caption] = []
@@ -103,8 +103,8 @@ class _Sheet:
         self.right = max(self.right, node.x + node.width)
 
     def knob(self, name: str, x: int, y: int, width: int = 0, flag: str = "") -> Node:
-        values = ", ".join(words.label(value) for value in self.domains[name])
-        note = f"{name}: {values}; baseline {words.label(self.space.baseline[name])}"
+        values = ", ".join(value_label(value) for value in self.domains[name])
+        note = f"{name}: {values}; baseline {value_label(self.space.baseline[name])}"
         if name in self.space.knobs:
             knob = self.space.knobs[name]
             note += f". {str(knob.knob_class).capitalize()}: {knob.why}"
@@ -117,8 +117,8 @@ class _Sheet:
 
     def label(self, name: str, flag: str = "") -> tuple[str, str]:
         """What a knob's box says: its name, and behind it its value or how many it has."""
-        pinned = f"= {words.label(self.space.baseline[name])}" if flag == "pinned" else ""
-        return words.cut(visible(name), MOST_KNOB), words.cut(pinned or f"{len(self.domains[name])} values", MOST_KNOB)
+        pinned = f"= {value_label(self.space.baseline[name])}" if flag == "pinned" else ""
+        return shorten(visible(name), MOST_KNOB), shorten(pinned or f"{len(self.domains[name])} values", MOST_KNOB)
 
     def row(self, names: Sequence[str], flag: str = "") -> None:
         """Knobs beside each other, as many as fit."""
@@ -151,10 +151,10 @@ class _Sheet:
         else:
             item = joint.constraints[int(number)]
             facts = f"{item.standing}: {item.failed:,} failed, {item.passed:,} got past it"
-            why = words.cut(" ".join(part for part in (item.outcome, item.reason) if part))
+            why = shorten(" ".join(part for part in (item.outcome, item.reason) if part))
             text, href = item.words, f"#c{int(number) + 1}"
             note = ". ".join(part for part in (item.words, facts, why, item.line) if part)
-        text = words.cut(visible(text), LONGEST)
+        text = shorten(visible(text), LONGEST)
         node = Node(f"{kind[:4]}{int(number) + 1}", kind, x, y, _width(text), text, "", href, note)
         self.put(node)
         return node
@@ -188,7 +188,7 @@ def graph(space: SpaceMap) -> Drawing | None:
             sheet.block(joint, block, column)
         if alone := [b.knobs[0] for b in found if not b.order]:
             sheet.row(alone, flag)
-    groups = words.plural(len(tied), "group")
+    groups = plural(len(tied), "group")
     summary = f"{groups} of constrained knobs, {len(free)} free" + "".join(f", {len(b)} {f}" for f, b in aside.items())
     return Drawing(sheet.right + 2, sheet.y, tuple(sheet.captions), tuple(sheet.nodes), tuple(sheet.edges), summary)
 
@@ -254,7 +254,7 @@ MOST_NAME = 60
 
 def track(finalists: Sequence[Finalist], floor: float, labels: Sequence[str]) -> Track:
     """Return the finalists, named by `labels`, on one scale of ratios to the baseline's time."""
-    labels = [words.cut(label, MOST_NAME) for label in labels]
+    labels = [shorten(label, MOST_NAME) for label in labels]
     left = max(_width(label) for label in labels)
     width = max(WIDTH, left + 360)
     ratios = [f.against_baseline.ratio for f in finalists]

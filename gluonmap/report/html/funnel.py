@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report import words
+from gluonmap.report.plain_text import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def bars(space: SpaceMap) -> list[Bar]:
 
 def counts(space: SpaceMap) -> list[tuple[str, int | None, str]]:
     """Return name, number and remark of the signature, what of it is feasible, and the programs."""
-    knobs = words.plural(len(space.knobs), "knob")
+    knobs = plural(len(space.knobs), "knob")
     joint = space.joint
     if joint is None:
         product = math.prod(len(knob.values) for knob in space.knobs.values())

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.resources import Growth, ProgramPair, distinct, growth
-from gluonmap.report import words
 from gluonmap.report.diff.resources import changed
 from gluonmap.report.html.programs import MOST_ROWS, Setting
+from gluonmap.report.plain_text import config_text, value_label
+from gluonmap.report.resources import resource_name
 
 WORST = ("spills", "sgpr_spills", "scratch_bytes", "vgpr")
 """Resources by whose growth the pairs are ordered."""
@@ -85,7 +86,7 @@ def table(found: Difference) -> Table | None:
     knobs = [name for name in moving[0].config if len({repr(pair.config[name]) for pair in moving}) > 1]
     return Table(
         knobs=tuple(knobs),
-        fixed=words.settings({n: v for n, v in moving[0].config.items() if n not in knobs}),
+        fixed=config_text({n: v for n, v in moving[0].config.items() if n not in knobs}),
         heads=tuple(_head(found, field) for field in fields),
         rows=tuple(_row(pair, knobs, fields) for pair in moving[:MOST_ROWS]),
         total=len(moving),
@@ -94,13 +95,13 @@ def table(found: Difference) -> Table | None:
 
 
 def _head(found: Difference, field: str) -> str:
-    head, unit = words.resource(found.after.target, field)
+    head, unit = resource_name(found.after.target, field)
     return f"{head},{unit}" if unit else head
 
 
 def _row(pair: ProgramPair, knobs: Sequence[str], fields: Sequence[str]) -> Row:
     return Row(
-        tuple(Setting(words.label(pair.config[name]), name in pair.moves) for name in knobs),
+        tuple(Setting(value_label(pair.config[name]), name in pair.moves) for name in knobs),
         tuple(_change(growth(pair, field)) for field in fields),
     )
 

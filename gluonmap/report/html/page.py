@@ -8,9 +8,33 @@ from typing import Any
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.race_record import RaceRecord
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report import execution, words
+from gluonmap.report import execution
 from gluonmap.report import joint as together
 from gluonmap.report.html import cells, drawing, funnel, programs, racing, relations, shell
+from gluonmap.report.knobs import class_count_text
+from gluonmap.report.map_header import (
+    UNSTABLE,
+    baseline_facts,
+    launch_text,
+    program_identity,
+    specialisation_text,
+    target_name,
+)
+from gluonmap.report.marks import baseline_compiled, executed_on_cpu, mark_legend
+from gluonmap.report.plain_text import config_text
+from gluonmap.report.sentences import map_sentence
+from gluonmap.report.tables import (
+    NUMBERS_UNKNOWN,
+    PART_OF_THE_PROBLEM,
+    PROBLEM_TERMS,
+    failing_values,
+    grouped_by_reason,
+    repeat_commands,
+    result_changing_values,
+    unanswered_values,
+    unexecuted_values,
+    value_warnings,
+)
 
 
 def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "", warnings: Sequence[str] = ()) -> bytes:
@@ -19,19 +43,21 @@ def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "",
     `home` is where its link to the index over many maps leads, if there is one; `warnings` are said at its top.
     """
     context = _common(space) | {"home": home, "warnings": warnings}
-    if not words.judged(space):
+    if not baseline_compiled(space):
         return shell.page("failing.html.jinja", **context, facts=_baseline_facts(space), sections=[])
     joint = space.joint
     told = _together(space, joint) if joint is not None else {}
     found: dict[str, Any] = {
         "rows": cells.rows(space),
         "legend": _legend(space),
-        "failures": words.failures(space),
-        "words": words,
+        "failures": failing_values(space),
+        "changing_title": PART_OF_THE_PROBLEM,
+        "changing_terms": PROBLEM_TERMS,
+        "unexecuted_title": NUMBERS_UNKNOWN,
         "tones": cells.TONES,
-        "unjudged": words.unjudged(space),
-        "changing": words.changing(space),
-        "unexecuted": words.unexecuted(space),
+        "unjudged": unanswered_values(space),
+        "changing": result_changing_values(space),
+        "unexecuted": unexecuted_values(space),
         "table": programs.table(space),
         "endless": programs.endless(space),
         "limits": programs.limit(space),
@@ -42,12 +68,12 @@ def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "",
         "ticks": funnel.ticks([number for _, number, _ in funnel.counts(space) if number is not None]),
         "literals": space.literals,
         "notes": space.notes,
-        "passed_with": words.warnings(space),
-        "fixed": words.grouped(space.fixed),
-        "not_probed": words.grouped(space.not_probed),
+        "passed_with": value_warnings(space),
+        "fixed": grouped_by_reason(space.fixed),
+        "not_probed": grouped_by_reason(space.not_probed),
         "unanswered": space.unanswered,
         "commands": together.commands(space),
-        "repeats": words.repeats(space),
+        "repeats": repeat_commands(space),
     }
     return shell.page("map.html.jinja", **context, **found, sections=_sections(context, found))
 
@@ -57,10 +83,10 @@ def _common(space: SpaceMap) -> dict[str, Any]:
     device = execution.title(space)
     return {
         "space": space,
-        "target": words.target(space),
-        "sentence": words.sentence(space),
-        "classes": words.count_line(space),
-        "unstable": f"{words.UNSTABLE}." if space.stable is False else "",
+        "target": target_name(space.target),
+        "sentence": map_sentence(space),
+        "classes": class_count_text(space),
+        "unstable": f"{UNSTABLE}." if space.stable is False else "",
         "header": _header(space),
         "takes": cells.figures(space.target, space.resources) + cells.counted(space.measured),
         "device": device,
@@ -75,13 +101,13 @@ def _common(space: SpaceMap) -> dict[str, Any]:
 
 def _header(space: SpaceMap) -> list[tuple[str, str, str]]:
     """What the map holds for: name, text, style of the text."""
-    program = words.identity(space) if words.judged(space) else ""
+    program = program_identity(space) if baseline_compiled(space) else ""
     found = [
-        ("arguments", words.specialisation(space), "code"),
-        ("launch", words.launch(space), "text"),
-        ("baseline", words.settings(space.baseline), "code"),
+        ("arguments", specialisation_text(space), "code"),
+        ("launch", launch_text(space), "text"),
+        ("baseline", config_text(space.baseline), "code"),
         ("program", program, "text"),
-        ("executed" if words.executed(space) else "device", execution.title(space), "text"),
+        ("executed" if executed_on_cpu(space) else "device", execution.title(space), "text"),
     ]
     return [item for item in found if item[1]]
 
@@ -95,7 +121,7 @@ def _sections(context: dict[str, Any], found: dict[str, Any]) -> list[tuple[str,
         ("constraints", "Constraints", joint is not None),
         ("pairs", "Pairs", bool(told and (told["heat"] or told["same"]))),
         ("programs", "Programs", found["table"] is not None),
-        ("device", "Execution" if words.executed(context["space"]) else "Device", bool(context["measured"])),
+        ("device", "Execution" if executed_on_cpu(context["space"]) else "Device", bool(context["measured"])),
         ("race", "Race", bool(found["races"])),
         ("evidence", "Evidence", joint is not None),
         ("source", "Source and notes", True),
@@ -134,11 +160,11 @@ def _tabled(joint: Joint, statement: str) -> bool:
 
 def _legend(space: SpaceMap) -> list[tuple[str, str, str]]:
     """Glyph, word and tone of every mark that the cells use."""
-    return [(glyph, word, cells.TONES.get(word, "")) for glyph, word in words.legend(space)]
+    return [(glyph, word, cells.TONES.get(word, "")) for glyph, word in mark_legend(space)]
 
 
 def _baseline_facts(space: SpaceMap) -> list[cells.Fact]:
     """What is known of a failing baseline; its reason as it stands."""
     styles = {"why": "long", "where": "code"}
-    found = [cells.Fact(name, text, styles.get(name, "text")) for name, text in words.baseline_facts(space)]
+    found = [cells.Fact(name, text, styles.get(name, "text")) for name, text in baseline_facts(space)]
     return [cells.Fact("why", space.reason, "long") if fact.name == "why" else fact for fact in found]

@@ -12,9 +12,11 @@ from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Figures, Outcome, Resources, Timing
 from gluonmap.query.feasibility import moves_of
 from gluonmap.report import figures as counts
-from gluonmap.report import words
 from gluonmap.report.html import cells
-from gluonmap.report.words import Figure
+from gluonmap.report.knobs import knobs_by_class
+from gluonmap.report.marks import fails
+from gluonmap.report.plain_text import config_text, listed, plural, value_label
+from gluonmap.report.resources import Figure
 
 FIRST = ("spills", "SGPR spills", "scratch")
 """Figures that stand before the others: what costs speed for sure."""
@@ -97,7 +99,7 @@ def table(space: SpaceMap) -> Table | None:
             number,
             entry.digest[:length],
             entry.digest == space.digest and entry.config == space.baseline,
-            tuple(Setting(words.label(entry.config[n]), _moved(space, entry.config, n)) for n in knobs),
+            tuple(Setting(value_label(entry.config[n]), _moved(space, entry.config, n)) for n in knobs),
             tuple(_of(row, head) for head in differ),
             f"{entry.same:,}",
             _time(entry.timing),
@@ -112,8 +114,8 @@ def table(space: SpaceMap) -> Table | None:
         heads=differ,
         rows=tuple(shown),
         total=len(rows),
-        fixed=words.settings(still),
-        idle=words.listed(sorted(idle, key=list(space.baseline).index)),
+        fixed=config_text(still),
+        idle=listed(sorted(idle, key=list(space.baseline).index)),
         common=", ".join(f"{h} {_of(figures[0], h).text}" for h in heads if h not in differ),
         summary=_summary(space, figures),
         counted=any(entry.same > 1 for entry in entries),
@@ -124,7 +126,7 @@ def table(space: SpaceMap) -> Table | None:
 
 
 def _moves(space: SpaceMap, entry: _Entry) -> str:
-    return words.settings(moves_of(space, entry.config))
+    return config_text(moves_of(space, entry.config))
 
 
 def _idle(space: SpaceMap) -> set[str]:
@@ -143,9 +145,9 @@ def _alone(space: SpaceMap) -> list[_Entry]:
     if space.digest:
         own = space.measured.figures if space.measured else None
         found[space.digest] = _Entry(space.baseline, space.digest, space.resources, 1, None, own)
-    for name, knob in words.ordered(space):
+    for name, knob in knobs_by_class(space):
         for value in knob.values:
-            if value.digest and not words.fails(value):
+            if value.digest and not fails(value):
                 config = {**space.baseline, name: value.value}
                 own = value.measured.figures if value.measured else None
                 found.setdefault(value.digest, _Entry(config, value.digest, value.resources, 1, None, own))
@@ -190,7 +192,7 @@ def _summary(space: SpaceMap, rows: Sequence[Sequence[Figure]]) -> str:
             found.append(f"{len(told):,} {does}{what}, up to {worst.text}")
     if not found:
         return "None of them spills a register." if any(_of(row, "spills").text != "–" for row in rows) else ""
-    return f"Of {words.plural(len(rows), 'program')} {'; '.join(found)}."
+    return f"Of {plural(len(rows), 'program')} {'; '.join(found)}."
 
 
 # --- compile bombs ---------------------------------------------------------------------------------------------------
@@ -199,8 +201,8 @@ def _summary(space: SpaceMap, rows: Sequence[Sequence[Figure]]) -> str:
 def endless(space: SpaceMap) -> list[str]:
     """Return what the compiler did not finish before the deadline: single values, then configurations."""
     found = [
-        f"{name} = {words.label(value.value)}"
-        for name, knob in words.ordered(space)
+        f"{name} = {value_label(value.value)}"
+        for name, knob in knobs_by_class(space)
         for value in knob.values
         if value.outcome == Outcome.HUNG
     ]
@@ -211,13 +213,13 @@ def endless(space: SpaceMap) -> list[str]:
             config = dict(zip(space.joint.domains, item.values, strict=True))
             moves = moves_of(space, config)
             if len(moves) > 1:
-                found.append(words.settings(moves))
+                found.append(config_text(moves))
     return found
 
 
 def limit(space: SpaceMap) -> str:
     """Return the target's limits, as a reader of the table needs them; "" for a target that only others know."""
-    target = next((t for t in targets.TARGETS if t.name == space.target), None)
+    target = targets.named(space.target)
     if target is None:
         return ""
     parts = [f"{'LDS' if target.vendor == 'AMD' else 'shared memory'} {target.shared_bytes:,} B"]

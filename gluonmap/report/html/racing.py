@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.race_record import Finalist, RaceRecord
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report import words
 from gluonmap.report.html import cells
 from gluonmap.report.html.drawing import Track, track
+from gluonmap.report.plain_text import config_text, plural
 from gluonmap.report.race import numbers
+from gluonmap.report.resources import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Lap:
     interval: str
     standing: str
     leads: bool
-    figures: tuple[words.Figure, ...]
+    figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def race(space: SpaceMap, record: RaceRecord) -> Race:
     heads = tuple(h for h in heads if len({_of(row, h).text for row in figures}) > 1)
     timed = sorted((us, number) for number, (_, us) in enumerate(record.raced_us) if us is not None)
     return Race(
-        title=f"{words.settings(record.shape)} on {record.device}",
+        title=f"{config_text(record.shape)} on {record.device}",
         verdict=record.verdict,
         facts=tuple(_facts(record, base)),
         heads=heads,
@@ -67,7 +68,7 @@ def race(space: SpaceMap, record: RaceRecord) -> Race:
     )
 
 
-def _lap(item: Finalist, name: str, baseline: bool, figures: tuple[words.Figure, ...]) -> Lap:
+def _lap(item: Finalist, name: str, baseline: bool, figures: tuple[Figure, ...]) -> Lap:
     ratio = item.against_baseline.ratio
     return Lap(
         what=name,
@@ -82,13 +83,13 @@ def _lap(item: Finalist, name: str, baseline: bool, figures: tuple[words.Figure,
     )
 
 
-def _of(row: tuple[words.Figure, ...], head: str) -> words.Figure:
-    return next((figure for figure in row if figure.head == head), words.Figure(head, "–"))
+def _of(row: tuple[Figure, ...], head: str) -> Figure:
+    return next((figure for figure in row if figure.head == head), Figure(head, "–"))
 
 
 def _moves(config: Config, base: Config) -> str:
     moved = {n: v for n, v in config.items() if n not in base or not same(v, base[n])}
-    return words.settings(moved) or "baseline"
+    return config_text(moved) or "baseline"
 
 
 def _facts(record: RaceRecord, base: Config) -> list[tuple[str, str]]:
@@ -102,7 +103,7 @@ def _facts(record: RaceRecord, base: Config) -> list[tuple[str, str]]:
         ("autotuner chose", _moves(record.autotuner, base)),
         (
             "before the rounds",
-            f"{words.plural(record.configurations, 'configuration')} compiled in {record.compile_seconds:.1f} s by "
+            f"{plural(record.configurations, 'configuration')} compiled in {record.compile_seconds:.1f} s by "
             f"{record.compile_jobs} processes, raced in {record.race_seconds:.1f} s, timed by {record.timed_by}",
         ),
         ("versions", f"Triton {record.triton}, torch {record.torch}"),

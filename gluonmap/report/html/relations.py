@@ -15,8 +15,10 @@ from gluonmap.query import interactions
 from gluonmap.query.constraint_summary import constraint_summary
 from gluonmap.query.feasibility import domains_of
 from gluonmap.query.observations import Observations, observations
-from gluonmap.report import words
 from gluonmap.report.html.cells import TONES
+from gluonmap.report.knobs import source_demand
+from gluonmap.report.marks import OUTCOME_MARKS, Mark, outcome_of
+from gluonmap.report.plain_text import config_text, value_label
 
 MOST_PAIRS = 12
 LEVELS = 5
@@ -74,8 +76,8 @@ def relations(space: SpaceMap, joint: Joint) -> list[Relation]:
 def _relation(found: Observations, joint: Joint, number: int) -> Relation:
     space, item = found.space, joint.constraints[number]
     seen = tuples.constraint_example(found, item)
-    outcome = words.outcome_of(seen.outcome)
-    mark = words.OUTCOME_MARKS[outcome] if outcome is not None else words.Mark("", "", "unknown")
+    outcome = outcome_of(seen.outcome)
+    mark = OUTCOME_MARKS[outcome] if outcome is not None else Mark("", "", "unknown")
     sides = tuples.constraint_coverage(found, item)
     failing, passing, beside = _examples(space, item, seen)
     return Relation(
@@ -83,7 +85,7 @@ def _relation(found: Observations, joint: Joint, number: int) -> Relation:
         words=item.words,
         standing=str(item.standing),
         standing_words=STANDINGS[item.standing],
-        demand=words.demand(space, item),
+        demand=source_demand(space, item),
         line=seen.line,
         glyph=mark.glyph,
         tone=TONES[mark.word],
@@ -135,12 +137,12 @@ def _examples(
     apart = [name for name in names if not same(one[name], other.get(name))]
     told = {n for n in names if n in item.scope or not same(one[n], space.baseline[n])}
     common = {n: one[n] for n in names if n in told and n not in apart}
-    return _example(space, one, apart), _example(space, other, apart), words.settings(common)
+    return _example(space, one, apart), _example(space, other, apart), config_text(common)
 
 
 def _example(space: SpaceMap, config: Config, names: list[str]) -> Example:
     moves = {n: v for n, v in config.items() if n in space.baseline and not same(v, space.baseline[n])}
-    text = words.settings({name: config[name] for name in names if name in config})
+    text = config_text({name: config[name] for name in names if name in config})
     return Example(text, repeat(space, moves))
 
 
@@ -185,12 +187,12 @@ def heat_maps(space: SpaceMap) -> tuple[list[Heat], int]:
 
 def _heat(space: SpaceMap, table: interactions.PairTable) -> Heat:
     domains = domains_of(space)
-    labels = [words.label(value) for value in domains[table.down]]
+    labels = [value_label(value) for value in domains[table.down]]
     most = max((cell.share or 0.0 for row in table.cells for cell in row), default=0.0)
     rows = tuple(
         (label, tuple(_heat_cell(cell, most) for cell in row)) for label, row in zip(labels, table.cells, strict=True)
     )
-    return Heat(table.down, table.across, tuple(map(words.label, domains[table.across])), rows)
+    return Heat(table.down, table.across, tuple(map(value_label, domains[table.across])), rows)
 
 
 def _heat_cell(cell: interactions.PairCell, most: float) -> HeatCell:
@@ -215,9 +217,9 @@ def program_maps(space: SpaceMap) -> list[Heat]:
     domains = domains_of(space)
     found = []
     for table in interactions.program_pairs(space)[:MOST_PAIRS]:
-        labels = [words.label(value) for value in domains[table.down]]
+        labels = [value_label(value) for value in domains[table.down]]
         rows = tuple((label, tuple(map(_letter, row))) for label, row in zip(labels, table.cells, strict=True))
-        columns = tuple(map(words.label, domains[table.across]))
+        columns = tuple(map(value_label, domains[table.across]))
         found.append(Heat(table.down, table.across, columns, rows, table.reason))
     return found
 

@@ -12,7 +12,7 @@ import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from gluonmap.report.words import visible
+from gluonmap.report.plain_text import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

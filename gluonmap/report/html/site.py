@@ -11,8 +11,12 @@ from gluonmap.model import codec, targets
 from gluonmap.model.errors import UsageError
 from gluonmap.model.race_record import RaceRecord
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report import words
 from gluonmap.report.html import cells, funnel, page, shell
+from gluonmap.report.knobs import class_counts
+from gluonmap.report.map_header import alias_of
+from gluonmap.report.marks import Mark, baseline_compiled, baseline_mark
+from gluonmap.report.plain_text import listed, plural
+from gluonmap.report.sentences import failed_phrase, map_sentence
 
 INDEX = "index.html"
 
@@ -80,7 +84,7 @@ class Entry:
     """One map in the index."""
 
     href: str
-    mark: words.Mark
+    mark: Mark
     tone: str
     sentence: str
     classes: tuple[tuple[str, int], ...]
@@ -116,23 +120,23 @@ def index(entries: Sequence[tuple[str, SpaceMap]]) -> bytes:
         Line(kernel, file, triton, tuple(tuple(columns[name]) for name in names))
         for (file, kernel, triton), columns in found.items()
     ]
-    heads = [(name, words.ALIASES.get(name, "")) for name in names]
+    heads = [(name, alias_of(name)) for name in names]
     kernels = len({(line.file, line.kernel) for line in lines})
     summary = ", ".join(
         [
-            words.plural(len(entries), "map"),
-            words.plural(kernels, "kernel"),
-            words.plural(len(names), "target"),
-            f"Triton {words.listed(dict.fromkeys(sorted(line.triton for line in lines)))}",
+            plural(len(entries), "map"),
+            plural(kernels, "kernel"),
+            plural(len(names), "target"),
+            f"Triton {listed(dict.fromkeys(sorted(line.triton for line in lines)))}",
         ]
     )
     return shell.page("index.html.jinja", heads=heads, lines=lines, summary=summary, sections=[], home="")
 
 
 def _entry(href: str, space: SpaceMap) -> Entry:
-    mark = words.baseline_mark(space)
-    counted = tuple((str(each), count) for each, count in words.counts(space).items() if count)
-    failed = not words.judged(space)
+    mark = baseline_mark(space)
+    counted = tuple((str(each), count) for each, count in class_counts(space).items() if count)
+    failed = not baseline_compiled(space)
     notes = []
     if space.stable is False:
         notes.append("unstable code")
@@ -140,17 +144,17 @@ def _entry(href: str, space: SpaceMap) -> Entry:
         notes.append("one knob at a time")
     if space.unanswered:
         notes.append(f"{space.unanswered:,} not asked")
-    text = f"the baseline {words.failed_phrase(space)}" if failed else _left(space)
-    return Entry(href, mark, cells.TONES[mark.word], words.sentence(space), counted, text, failed, tuple(notes))
+    text = f"the baseline {failed_phrase(space)}" if failed else _left(space)
+    return Entry(href, mark, cells.TONES[mark.word], map_sentence(space), counted, text, failed, tuple(notes))
 
 
 def _left(space: SpaceMap) -> str:
     """Return "216,000 configurations → 14,400 feasible → at most 160 programs", as far as it was counted."""
     counted = {name: number for name, number, _ in funnel.counts(space)}
-    found = [words.plural(counted["signature"] or 0, "configuration")]
+    found = [plural(counted["signature"] or 0, "configuration")]
     if (feasible := counted.get("feasible")) is not None:
         found.append(f"{feasible:,} feasible")
     if (programs := counted.get("programs")) is not None:
         at_most = "at most " if space.joint and space.joint.at_most else ""
-        found.append(at_most + words.plural(programs, "program"))
+        found.append(at_most + plural(programs, "program"))
     return " → ".join(found)

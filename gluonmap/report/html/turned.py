@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.knobs import Turn, ValueChange
 from gluonmap.model.space_map import ValueMap
-from gluonmap.report import words
 from gluonmap.report.diff.knobs import why_turned
 from gluonmap.report.diff.regressions import alike
 from gluonmap.report.html import cells
-from gluonmap.report.words import Figure, Mark
+from gluonmap.report.marks import EFFECT_MARKS, OUTCOME_MARKS, Mark, fails, value_mark
+from gluonmap.report.plain_text import value_label
+from gluonmap.report.resources import Figure
 
 BAD = (Turn.ABORTING, Turn.FAILING)
 
@@ -73,7 +74,7 @@ def _row(found: Difference, anchor: str, changes: list[ValueChange]) -> Row:
 
 
 def _cell(found: Difference, anchor: str, change: ValueChange) -> Cell:
-    label = words.label(change.value)
+    label = value_label(change.value)
     was = _half("A", change.before, found.before.file, found.before.target)
     now = _half("B", change.after, found.after.file, found.after.target)
     halves = (f"{half.letter} {half.mark.word} {half.note}".rstrip() for half in (was, now))
@@ -81,8 +82,8 @@ def _cell(found: Difference, anchor: str, change: ValueChange) -> Cell:
 
 
 def _half(letter: str, value: ValueMap, file: str, target: str) -> Half:
-    mark = words.value_mark(value)
-    note = value.kind if words.fails(value) and mark.word != cells.CHANGES else ""
+    mark = value_mark(value)
+    note = value.kind if fails(value) and mark.word != cells.CHANGES else ""
     facts = tuple(cells.facts(value, file))
     figures = cells.figures(target, value.resources) + cells.counted(value.measured)
     return Half(letter, mark, cells.TONES[mark.word], note, facts, figures)
@@ -91,5 +92,5 @@ def _half(letter: str, value: ValueMap, file: str, target: str) -> Half:
 def legend(found: list[Row]) -> list[tuple[Mark, str]]:
     """Return the marks that the cells use, with their tones."""
     used = {half.mark: half.tone for row in found for cell in row.cells for half in (cell.was, cell.now)}
-    marks = (*words.EFFECT_MARKS.values(), *words.OUTCOME_MARKS.values())
+    marks = (*EFFECT_MARKS.values(), *OUTCOME_MARKS.values())
     return [(mark, used[mark]) for mark in marks if mark in used]

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import REPOSITORY
-from test_diff import with_texts
-from test_html import HOSTILE, hostile, raced, together
-from test_report import ABORTED, MXFP4
+from compared_maps import with_texts
+from html_pages import HOSTILE, hostile, raced, together
+from project import REPOSITORY
+from report_maps import ABORTED, MXFP4
 
 from gluonmap.diff.comparison import difference
 from gluonmap.model import codec
-from gluonmap.report import words
 from gluonmap.report.html import comparison, site
 from gluonmap.report.html import page as pages
+from gluonmap.report.plain_text import visible
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 
@@ -366,18 +366,18 @@ def test_boxes_that_scroll_are_reached_by_keyboard(visit: Any) -> None:
 
 def test_hostile_texts_stand_on_the_page_as_they_are_and_run_nothing(visit: Any) -> None:
     page = visit("hostile")
-    assert page.locator("h1 .kernel").text_content() == words.visible(HOSTILE)
+    assert page.locator("h1 .kernel").text_content() == visible(HOSTILE)
     page.locator(".cell").first.click()
     told = page.locator(".details:visible")
-    assert words.visible(HOSTILE) in told.inner_text()
+    assert visible(HOSTILE) in told.inner_text()
     assert page.locator("img, main script").count() == 0
 
 
 def test_hostile_texts_stand_on_the_page_of_two_maps_and_run_nothing(visit: Any) -> None:
     page = visit("diff-hostile")
-    assert page.locator("h1 .kernel").text_content() == f"double → {words.visible(HOSTILE)}"
+    assert page.locator("h1 .kernel").text_content() == f"double → {visible(HOSTILE)}"
     page.locator(".cell", has_text="128").last.click()
-    assert words.visible(HOSTILE) in page.locator(".details:visible").inner_text()
+    assert visible(HOSTILE) in page.locator(".details:visible").inner_text()
     assert page.locator("img, main script").count() == 0
 
 

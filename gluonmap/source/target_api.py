@@ -9,59 +9,75 @@ from functools import lru_cache
 
 import msgspec
 
+from gluonmap.model import targets
 from gluonmap.model.inspection import FunctionSource
 from gluonmap.model.verdict import Location
 from gluonmap.source.code_lines import place
 from gluonmap.source.run_time_values import is_run_time, run_time_names
 from gluonmap.source.syntax import Definition, definition, dotted
 
-TARGETS = ("gfx942", "gfx950", "gfx1250", "sm_90", "sm_100")
-
-_FAMILIES = {"cdna3", "cdna4", "cdna5", "gfx1250", "rdna3", "rdna4", "ampere", "hopper", "blackwell", "rubin"}
+_MODULES = {"cdna3", "cdna4", "cdna5", "gfx1250", "rdna3", "rdna4", "ampere", "hopper", "blackwell", "rubin"}
+"""Modules of gluon.language.amd and gluon.language.nvidia, with which a use's name begins."""
 _LAYOUTS = {"AMDMFMALayout", "AMDWMMALayout", "NVMMADistributedLayout"}
 
-_CDNA = "gfx942 gfx950"
-_AMD = "gfx942 gfx950 gfx1250"
-_NVIDIA = "sm_90 sm_100"
+_ANY = ""
+"""Group of the functions that compile for every target."""
 
-# The names are those of triton/experimental/gluon/language in 3.6.0 and 3.9.0; the targets are those that small kernels
-# compiled for (3.9.0; operations on shared memory also 3.6.0). A family's name alone says little: buffer_load is one
-# function in cdna3, cdna4 and gfx1250, and the plain async_copy functions compile everywhere. The first match counts.
-_RUNS_ON: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
-    (re.compile(pattern), frozenset(targets.split()))
-    for pattern, targets in (
-        (r"AMDMFMALayout$", _CDNA),
-        (r"AMDWMMALayout$", "gfx1250"),
-        (r"NVMMADistributedLayout$", _NVIDIA),
-        (r"\w+\.async_copy\.(global_load_to_shared|load_shared_relaxed|global_to_shared)$", " ".join(TARGETS)),
-        (r"\w+\.async_copy\.(async_load|async_copy_global_to_shared|(commit|wait)_group)$", " ".join(TARGETS)),
-        (r"(cdna\d|gfx1250)\.buffer_(load|store|atomic_\w+)$", _AMD),
-        (r"cdna4\.(mfma|scaled_upcast|async_copy\.buffer_load_to_shared)$", _CDNA),
-        (r"cdna3\.", _CDNA),
-        (r"cdna4\.", "gfx950"),
-        (r"(cdna5|gfx1250)\.", "gfx1250"),
-        (r"(rdna\d|rubin)\.", ""),
-        (r"amd\.", _AMD),
-        (r"hopper\.warpgroup_mma", "sm_90"),
-        (r"(ampere|hopper)\.", _NVIDIA),
-        (r"blackwell\.tma\.async_(gather|scatter)$", "sm_100"),
-        (r"blackwell\.(mbarrier|tma|cluster)\.|blackwell\.(mma_v2|fence_async_shared|async_store)$", _NVIDIA),
-        (r"blackwell\.", "sm_100"),
+# The names are those of triton/experimental/gluon/language in 3.6.0 and 3.9.0. A group holds the functions that small
+# kernels compiled with for the same targets (3.9.0; operations on shared memory also 3.6.0); a target names its groups
+# (`Target.gluon_api`). A module's name alone says little: buffer_load is one function in cdna3, cdna4 and gfx1250, and
+# the plain async_copy functions compile everywhere. The first match counts.
+_GROUPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), group)
+    for pattern, group in (
+        (r"AMDMFMALayout$", "cdna3"),
+        (r"AMDWMMALayout$", "cdna5"),
+        (r"NVMMADistributedLayout$", "nvidia"),
+        (r"\w+\.async_copy\.(global_load_to_shared|load_shared_relaxed|global_to_shared)$", _ANY),
+        (r"\w+\.async_copy\.(async_load|async_copy_global_to_shared|(commit|wait)_group)$", _ANY),
+        (r"(cdna\d|gfx1250)\.buffer_(load|store|atomic_\w+)$", "amd"),
+        (r"cdna4\.(mfma|scaled_upcast|async_copy\.buffer_load_to_shared)$", "cdna3"),
+        (r"cdna3\.", "cdna3"),
+        (r"cdna4\.", "cdna4"),
+        (r"(cdna5|gfx1250)\.", "cdna5"),
+        (r"rdna3\.", "rdna3"),
+        (r"rdna4\.", "rdna4"),
+        (r"rubin\.", "rubin"),
+        (r"amd\.", "amd"),
+        (r"hopper\.warpgroup_mma", "hopper"),
+        (r"(ampere|hopper)\.", "nvidia"),
+        (r"blackwell\.tma\.async_(gather|scatter)$", "blackwell"),
+        (r"blackwell\.(mbarrier|tma|cluster)\.|blackwell\.(mma_v2|fence_async_shared|async_store)$", "nvidia"),
+        (r"blackwell\.", "blackwell"),
     )
 )
+
+API_GROUPS = frozenset(group for _, group in _GROUPS) - {_ANY}
+"""The groups that a target can name."""
+
+
+def check_api_groups() -> None:
+    """Raise ValueError if a target names no group of Gluon's API, or one that no rule knows."""
+    for target in targets.TARGETS:
+        if not target.gluon_api or not target.gluon_api <= API_GROUPS:
+            given, known = ", ".join(sorted(target.gluon_api)) or "none", ", ".join(sorted(API_GROUPS))
+            raise ValueError(f"target {target.name} names groups of Gluon's API ({given}) that are not among {known}")
+
+
+check_api_groups()
 
 
 class ApiUse(msgspec.Struct, frozen=True, omit_defaults=True):
     """One use of an API that belongs to some targets only."""
 
     api: str
-    """From the family on: "cdna4.mfma_scaled", "hopper.tma.async_load", "AMDMFMALayout"."""
+    """Name from its module on: "cdna4.mfma_scaled", "hopper.tma.async_load", "AMDMFMALayout"."""
     location: Location
     conditional: bool = False
     """It stands under an `if` that the compiler may decide, so that no target can be excluded for it."""
 
 
-def target_apis(functions: Sequence[FunctionSource], file_texts: Mapping[str, str]) -> tuple[ApiUse, ...]:
+def find_api_uses(functions: Sequence[FunctionSource], file_texts: Mapping[str, str]) -> tuple[ApiUse, ...]:
     """Return every use of a target's own Gluon API in the kernel and its helpers, in the order of the source.
 
     `file_texts` (file -> its text) resolves names that the files import.
@@ -81,16 +97,16 @@ def target_apis(functions: Sequence[FunctionSource], file_texts: Mapping[str, st
     return tuple(ApiUse(api, location, conditional) for (api, location), conditional in found.items())
 
 
-def allowed_targets(apis: Sequence[ApiUse]) -> dict[str, ApiUse]:
+def excluded_targets(apis: Sequence[ApiUse]) -> dict[str, ApiUse]:
     """Return the targets that the kernel cannot be compiled for, each with the first use that excludes it."""
     excluded: dict[str, ApiUse] = {}
     for use in apis:
-        runs_on = next((targets for pattern, targets in _RUNS_ON if pattern.match(use.api)), frozenset(TARGETS))
-        if not use.conditional:
-            for target in TARGETS:
-                if target not in runs_on:
-                    excluded.setdefault(target, use)
-    return {target: excluded[target] for target in TARGETS if target in excluded}
+        group = next((group for pattern, group in _GROUPS if pattern.match(use.api)), _ANY)
+        if group != _ANY and not use.conditional:
+            for target in targets.TARGETS:
+                if group not in target.gluon_api:
+                    excluded.setdefault(target.name, use)
+    return {target.name: excluded[target.name] for target in targets.TARGETS if target.name in excluded}
 
 
 def _api(name: str, imports: Mapping[str, str]) -> str:
@@ -101,7 +117,7 @@ def _api(name: str, imports: Mapping[str, str]) -> str:
         return parts[-1]
     vendors = [position for position, part in enumerate(parts) if part in ("amd", "nvidia")]
     start = vendors[-1] + 1 if vendors else 0
-    if start < len(parts) - 1 and parts[start] in _FAMILIES:
+    if start < len(parts) - 1 and parts[start] in _MODULES:
         return ".".join(parts[start:])
     is_own = vendors and parts[start - 1] == "amd" and len(parts) > start and "language" in parts
     return ".".join(parts[start - 1 :]) if is_own else ""

@@ -1,0 +1,119 @@
+"""Marks of outcomes and effects (glyph, colour, word), and the questions about a map that choose the mark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec import UnsetType
+
+from gluonmap.model.candidate import Stage
+from gluonmap.model.knobs import Effect, KnobClass
+from gluonmap.model.space_map import SpaceMap, ValueMap
+from gluonmap.model.verdict import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How an outcome or effect is shown: the glyph and the word each tell it without the colour."""
+
+    glyph: str
+    colour: str
+    word: str
+
+
+OUTCOME_MARKS: dict[Outcome, Mark] = {
+    Outcome.PASS: Mark("✓", "green", "passes"),
+    Outcome.REJECTED: Mark("⊘", "red", "rejected"),
+    Outcome.CRASHED: Mark("✗", "red", "crashed"),
+    Outcome.NO_RESOURCES: Mark("↑", "yellow", "over a resource limit"),
+    Outcome.HUNG: Mark("∞", "yellow", "hung"),
+    Outcome.WRONG: Mark("≠", "red", "wrong numbers"),
+    Outcome.UNSAFE: Mark("!", "red", "unsafe"),
+    Outcome.SKIPPED: Mark("–", "cyan", "skipped"),
+    Outcome.NOT_EXECUTED: Mark("·", "cyan", "not executed"),
+}
+
+EFFECT_MARKS: dict[Effect, Mark] = {
+    Effect.BASELINE: Mark("●", "bold", "baseline"),
+    Effect.INERT: Mark("○", "dim", "inert"),
+    Effect.LIVE: Mark("Δ", "green", "live"),
+    Effect.LIVE_HOST: Mark("⌂", "green", "live on the host"),
+    Effect.ABORTING: Mark("✗", "red", "fails"),
+    Effect.CHANGES_RESULT: Mark("◇", "yellow", "changes the result"),
+    Effect.UNKNOWN: Mark("?", "magenta", "unknown"),
+}
+
+CLASS_COLOURS: dict[KnobClass, str] = {
+    KnobClass.PINNED: "red",
+    KnobClass.BOUNDED: "yellow",
+    KnobClass.LIVE: "green",
+    KnobClass.INERT: "dim",
+    KnobClass.UNKNOWN: "magenta",
+}
+"""In the order of the reports."""
+
+FAILURES: dict[Outcome, str] = {
+    Outcome.REJECTED: "is rejected",
+    Outcome.CRASHED: "crashes the compiler",
+    Outcome.NO_RESOURCES: "is over a resource limit",
+    Outcome.HUNG: "does not end before the deadline",
+    Outcome.WRONG: "computes wrong numbers",
+    Outcome.UNSAFE: "is unsafe",
+}
+"""Outcomes that speak against a configuration, as a verb phrase."""
+
+NO_EVIDENCE: dict[Outcome, str] = {
+    Outcome.SKIPPED: "was skipped",
+    Outcome.NOT_EXECUTED: "was not executed",
+}
+
+
+DIFFERS = "differs from the baseline"
+"""The kind of what is WRONG where the baseline's results stand in for a reference."""
+STEPS = "steps"
+"""The kind of what hung because a run on the CPU went past its limit of instructions."""
+
+
+def outcome_of(text: str) -> Outcome | None:
+    """Return the outcome named `text`; None for "unknown" and for names that only a newer version knows."""
+    return Outcome(text) if text in Outcome.__members__ else None
+
+
+def executed_on_cpu(space: SpaceMap) -> bool:
+    """Return whether candidates were executed on the CPU, by a model of the hardware."""
+    return not isinstance(space.on_device, UnsetType) and space.on_device.stage is Stage.RUN
+
+
+def baseline_compiled(space: SpaceMap) -> bool:
+    """Return whether the baseline stands, so that values are judged against it."""
+    outcome = outcome_of(space.outcome)
+    return outcome is not None and outcome.compiled
+
+
+def fails(value: ValueMap) -> bool:
+    """Return whether a value's outcome speaks against it; of one that changes the result it does."""
+    outcome = outcome_of(value.outcome)
+    return outcome in FAILURES or (value.effect is Effect.ABORTING and outcome not in NO_EVIDENCE)
+
+
+def value_mark(value: ValueMap) -> Mark:
+    """Return the mark of a value: its outcome where that decides, else its effect."""
+    if value.effect is Effect.CHANGES_RESULT:
+        return EFFECT_MARKS[value.effect]
+    outcome = outcome_of(value.outcome)
+    decides = outcome in FAILURES or (outcome in NO_EVIDENCE and value.effect in {Effect.UNKNOWN, Effect.ABORTING})
+    return OUTCOME_MARKS[outcome] if outcome is not None and decides else EFFECT_MARKS[value.effect]
+
+
+def baseline_mark(space: SpaceMap) -> Mark:
+    """Return the mark of the baseline's outcome."""
+    outcome = outcome_of(space.outcome)
+    return EFFECT_MARKS[Effect.UNKNOWN] if outcome is None else OUTCOME_MARKS[outcome]
+
+
+def mark_legend(space: SpaceMap) -> list[tuple[str, str]]:
+    """Return (glyph, word) of every mark that the map's values use, in the order of the closed tables."""
+    used = {value_mark(value) for knob in space.knobs.values() for value in knob.values}
+    marks = [mark for mark in (*EFFECT_MARKS.values(), *OUTCOME_MARKS.values()) if mark in used]
+    equal = [("≡", "same program")] if any(knob.equivalent for knob in space.knobs.values()) else []
+    return [(mark.glyph, mark.word) for mark in marks] + equal
