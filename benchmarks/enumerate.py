@@ -33,8 +33,8 @@ from gluonmap.model.candidate import Candidate, Config, Proof
 from gluonmap.model.errors import GluonmapError
 from gluonmap.model.verdict import Answer, Fault, Verdict
 from gluonmap.probe.campaign import Campaign
+from gluonmap.probe.session import open_session
 from gluonmap.runner import journal
-from gluonmap.runner.journal import Journal
 from gluonmap.runner.oracle import Oracle
 from gluonmap.runner.processes import Isolation
 from gluonmap.spec.description import Description
@@ -58,15 +58,12 @@ class Enumerated:
 
 def enumerate_space(campaign: Campaign, target: targets.Target, limit: int | None) -> Enumerated:
     """Ask every configuration, and return the rows in the order of the product."""
-    probe = campaign._probe(target.name)
-    with Journal(campaign._journal_path(target)) as record:
-        head = campaign._head(record, target, probe)
-        overrides = campaign._overrides(probe)
-        description = describe(head.inspection, target, probe, overrides)
+    with open_session(campaign, target) as session:
+        inspection, overrides = session.head.inspection, campaign.overrides(session.probe)
+        description = describe(inspection, target, session.probe, overrides)
         configs = list(itertools.islice(product(description, list(overrides.domains)), limit))
         candidates = [msgspec.structs.replace(description.candidate(c), proof=Proof.IR) for c in configs]
-        oracle = campaign._oracle(record, head)
-        answers = ask(oracle, description.candidate({}), candidates)
+        answers = ask(session.oracle, description.candidate({}), candidates)
     rows, faults = [], []
     for config, candidate in zip(configs, candidates, strict=True):
         answer = answers[journal.key_of(candidate)]
@@ -74,7 +71,7 @@ def enumerate_space(campaign: Campaign, target: targets.Target, limit: int | Non
             faults.append(answer.text)
         else:
             rows.append(row(config, candidate, answer))
-    return Enumerated(head.inspection.function, campaign.triton, rows, faults)
+    return Enumerated(inspection.function, campaign.triton, rows, faults)
 
 
 def product(description: Description, wanted: list[str]) -> Iterator[Config]:
@@ -89,12 +86,12 @@ def ask(oracle: Oracle, baseline: Candidate, candidates: list[Candidate]) -> dic
     answers: dict[str, Answer] = {}
     (first,) = oracle.ask([baseline])
     if isinstance(first.answer, Verdict) and first.answer.exit_status == 0:
-        oracle.prepare(baseline)
+        oracle = oracle.with_baseline(baseline)
     print("baseline:", shown(first.answer), file=sys.stderr, flush=True)
     start = time.monotonic()
     distinct = {journal.key_of(c): c for c in candidates}
-    for number, asked in enumerate(oracle.ask(distinct.values()), 1):
-        answers[journal.key_of(asked.candidate)] = asked.answer
+    for number, reply in enumerate(oracle.ask(distinct.values()), 1):
+        answers[journal.key_of(reply.candidate)] = reply.answer
         if number % 50 == 0 or number == len(distinct):
             counts = Counter(a.outcome.value if isinstance(a, Verdict) else "no answer" for a in answers.values())
             seconds = time.monotonic() - start

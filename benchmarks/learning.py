@@ -22,12 +22,12 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
 import oracles  # noqa: E402
 
-from gluonmap.acquire import Answer, Learned, Oracle, Progress, learn  # noqa: E402
+from gluonmap.acquire import Answer, Learned, LearningProgress, Oracle, learn  # noqa: E402
 from gluonmap.acquire.answers import ReasonKey, reason_key  # noqa: E402
 from gluonmap.acquire.space import Mask, Rows  # noqa: E402
 from gluonmap.model.candidate import Config, Value  # noqa: E402
 from gluonmap.model.verdict import Outcome  # noqa: E402
-from gluonmap.probe.recorded_table import Score, Table, Watcher, read_table  # noqa: E402
+from gluonmap.probe.recorded_table import ModelWatcher, RecordedTable, Score, read_table  # noqa: E402
 
 WITHIN = 250
 TABLES = Path(__file__).parent / "tables"
@@ -99,23 +99,23 @@ def scored(
     deep: bool = False,
 ) -> tuple[Learned, Score, float]:
     """What was learned, its score, and the learner's milliseconds a question."""
-    watcher, others = Watcher(*judged), Clock()
-    watch: Callable[[Progress], None] = others.timed(watcher)
+    watcher, others = ModelWatcher(*judged), Clock()
+    watch: Callable[[LearningProgress], None] = others.timed(watcher)
     start = time.process_time()
     learned = learn(others.timed(oracle), domains, baseline=baseline, seed=seed, deep=deep, only=only, watch=watch)
     seconds = time.process_time() - start - others.seconds
     return learned, watcher.score(learned), 1000 * seconds / len(learned.asked)
 
 
-def table_runs(group: str, tables: Sequence[tuple[Table, str]], seeds: int) -> Iterator[Run]:
+def table_runs(group: str, tables: Sequence[tuple[RecordedTable, str]], seeds: int) -> Iterator[Run]:
     for table, role in tables:
-        only, judged = None if table.complete else table.configs, table.judged()
+        only, judged = None if table.complete else table.configs, table.rows_with_evidence()
         for seed in range(seeds):
             _, score, ms = scored(table.oracle(), table.domains, table.likely_baseline(), judged, seed, only)
             yield Run(group, table.name, len(table), seed, score, ms, role=role)
 
 
-def kernel_tables() -> list[tuple[Table, str]]:
+def kernel_tables() -> list[tuple[RecordedTable, str]]:
     """The tables of the index, those to be scored on first."""
     index = json.loads((TABLES / "index.json").read_text(encoding="utf-8"))
     found = []

@@ -1,6 +1,7 @@
 """gluonmap maps the real tunable space of a Gluon or Triton kernel, without a GPU.
 
-In a program: `load` reads a map, and `autotune`, `early_config_prune` and `LoadedMap.configs` hand it to Triton.
+In a program, `load` reads a map, and `autotune`, `early_config_prune` and `LoadedMap.configs` hand it to Triton. The
+command line is `gluonmap.cli`, and docs/architecture.md describes the packages.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def load(path: str | os.PathLike[str]) -> LoadedMap:
     """Return the map that `gluonmap probe` wrote.
 
     Raises:
-        UsageError: the file is not there, is no map, or is of another schema.
+        UsageError: the file does not exist, is no map, or has another schema.
     """
     from pathlib import Path
 
@@ -32,7 +33,10 @@ def load(path: str | os.PathLike[str]) -> LoadedMap:
 
 
 def __getattr__(name: str) -> Any:
-    """What a program needs of the modules, imported when it is named: `import gluonmap` itself costs nothing."""
+    """Return a public name, imported on first use.
+
+    `import gluonmap` alone imports none of the package's modules and dependencies.
+    """
     if name == "SpaceMap":
         from gluonmap.model.space_map import SpaceMap
 

@@ -1,4 +1,11 @@
-"""Learning the joint constraints of a space from few questions to an oracle."""
+"""Learn the joint constraints of a space from few questions to an oracle.
+
+This package decides what to ask and what the answers prove. It compiles nothing and starts no process: the caller
+answers. It imports numpy, `constraints` and `model`, and no other package of gluonmap.
+
+Begin with `learner.Learner.script`, the order of a run; then `plan` (the next question), `region` (the model), `fit`
+(atoms that explain failures), `doubt` (what is undecided) and `certificate` (what the draws prove).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +16,7 @@ import numpy as np
 
 from gluonmap.acquire.answers import Answer, Oracle
 from gluonmap.acquire.atoms import Atom
-from gluonmap.acquire.learner import Learner, Progress, Settings
+from gluonmap.acquire.learner import Learner, LearningProgress, LearningSettings
 from gluonmap.acquire.plan import Row
 from gluonmap.acquire.region import ReadRule, stated_atom
 from gluonmap.acquire.result import Learned
@@ -23,7 +30,7 @@ from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import LiteralRule
 from gluonmap.model.relations import Relation, Written
 
-__all__ = ["Answer", "Learned", "Oracle", "Progress", "Question", "Session", "learn", "start"]
+__all__ = ["Answer", "Learned", "LearningProgress", "Oracle", "Question", "Session", "learn", "start"]
 
 
 def start(
@@ -39,21 +46,22 @@ def start(
     seed: int = 0,
     deep: bool = False,
     only: Sequence[Config] | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[LearningProgress], None] | None = None,
 ) -> Session:
-    """Return a run over `space` (ordered domains) that waits for its first `next`; it ends if the baseline fails.
+    """Return a session over `space` (ordered domains); it waits for its first `next` and ends if the baseline fails.
 
-    `given` are restrictions: what violates one is never asked. `read` are demands read from the source: believed until
-    a pass contradicts them, and confirmed by probing. `known` was answered before: evidence from the start, and no
-    question. `budget` bounds the questions for learning, `validate` those for the certificate. Learning ends where
-    nothing is left to doubt and to repair, after a few triples of values and borders; with `deep` it goes on with these
-    until its budget is used, which finds rare combinations of three. `only`: the configurations that may be asked at
-    all, where that is not the whole product.
+    given: restrictions. A configuration that violates one is never asked.
+    read: demands read from the source. They hold until a pass contradicts them, and probing confirms them.
+    known: answers from before. They are evidence from the start and count as no question.
+    budget, validate: most questions for learning, and for the certificate.
+    deep: use the whole budget on triples of values and on borders, which finds rare combinations of three values.
+        Otherwise learning asks a few of these, and ends when no doubt and no repair is left.
+    only: the configurations that may be asked, if that is not the whole product.
 
     Raises:
         UsageError: the baseline lies outside the domains or violates a restriction.
     """
-    settings = Settings(budget, validate, confidence, seed, deep, needs_baseline=True)
+    settings = LearningSettings(budget, validate, confidence, seed, deep, needs_baseline=True)
     return _session(space, baseline, given, read, known, settings, only, watch)
 
 
@@ -71,14 +79,14 @@ def learn(
     deep: bool = False,
     batch: int = 2,
     only: Sequence[Config] | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[LearningProgress], None] | None = None,
 ) -> Learned:
-    """Return the feasible region of `space`, as far as it was learned from `oracle`, asked `batch` at a time.
+    """Return the feasible region of `space`, as far as `oracle` reveals it. Questions go out `batch` at a time.
 
-    As `start`, but where the baseline fails another start is searched. An oracle that remembers its answers must ask
-    afresh for a configuration that it is given a second time.
+    The arguments are those of `start`. If the baseline fails, the learner searches for another start. An oracle that
+    remembers its answers must ask again for a configuration that it gets a second time.
     """
-    settings = Settings(budget, validate, confidence, seed, deep)
+    settings = LearningSettings(budget, validate, confidence, seed, deep)
     session = _session(space, baseline, given, read, (), settings, only, watch)
     while not session.done:
         asked = _some(session, batch)
@@ -100,9 +108,9 @@ def _session(
     given: Sequence[str | Relation],
     read: Sequence[LiteralRule],
     known: Iterable[tuple[Config, Answer]],
-    settings: Settings,
+    settings: LearningSettings,
     only: Sequence[Config] | None,
-    watch: Callable[[Progress], None] | None,
+    watch: Callable[[LearningProgress], None] | None,
 ) -> Session:
     domains = space_of(space)
     relations = [Written(item) if isinstance(item, str) else item for item in given]
@@ -118,13 +126,13 @@ def _session(
 
 
 def _first(space: Space, baseline: Config, given: Sequence[Relation]) -> Row:
-    """The row of the baseline."""
+    """Return the row of the baseline."""
     row = _inside(space, baseline)
     if row is None:
         domains = {**dict(zip(space.names, space.domains, strict=True)), **{n: (v,) for n, v in space.fixed.items()}}
         odd = [name for name in domains if name not in baseline or baseline[name] not in domains[name]]
-        told = "; ".join(f"{name} = {baseline.get(name)!r} is none of {list(domains[name])}" for name in odd)
-        raise UsageError(f"The baseline lies outside the domains: {told}. Add the value with --domain.")
+        values = "; ".join(f"{name} = {baseline.get(name)!r} is none of {list(domains[name])}" for name in odd)
+        raise UsageError(f"The baseline lies outside the domains: {values}. Add the value with --domain.")
     for relation in given:
         if not holds(relation, space.decode(row)):
             values = ", ".join(f"{name} = {baseline[name]}" for name in sorted(scope_of(relation)) if name in baseline)
@@ -136,7 +144,7 @@ def _first(space: Space, baseline: Config, given: Sequence[Relation]) -> Row:
 
 
 def _inside(space: Space, config: Config) -> Row | None:
-    """The row of a configuration; None where it lies outside the domains."""
+    """Return the row of a configuration, or None if it lies outside the domains."""
     if any(name not in config or config[name] != value for name, value in space.fixed.items()):
         return None
     try:
@@ -166,7 +174,7 @@ def _listed(space: Space, only: Sequence[Config] | None) -> np.ndarray[tuple[int
 
 
 def _rules(space: Space, read: Sequence[LiteralRule]) -> list[ReadRule]:
-    """Demands that say something about open knobs; those that nothing of the space violates say nothing."""
+    """Return the demands that constrain open knobs. A demand that no configuration violates is dropped."""
     known = {*space.names, *space.fixed}
     found = []
     for rule in read:

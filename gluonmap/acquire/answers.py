@@ -1,4 +1,4 @@
-"""What the oracle says, and which answers belong to one reason."""
+"""Answers of the oracle, and the reason that each failure counts for."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gluonmap.model.verdict import Outcome
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The verdict on one configuration. `outcome` None: no answer could be had."""
+    """The verdict on one configuration. `outcome` is None if there was no answer."""
 
     outcome: Outcome | None
     stage: str = ""
-    """Where it ended: "front end", a stage of the back end, or nothing where that is not known."""
+    """Where it ended: "front end", a stage of the back end, or "" if that is not known."""
     reason: str = ""
     line: str = ""
     digest: str = ""
@@ -28,21 +28,21 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def known(self) -> bool:
-        """Whether the answer is evidence: a deadline or a fault is none."""
+        """Whether the answer is evidence. A deadline or a fault is none."""
         return self.outcome in KNOWN
 
 
 KNOWN = frozenset((Outcome.PASS, Outcome.REJECTED, Outcome.CRASHED, Outcome.NO_RESOURCES))
 
 Oracle = Callable[[Sequence[Config]], Sequence[Answer]]
-"""Answers to configurations, in their order."""
+"""Answers configurations, in their order."""
 
 
 class ReasonKey(msgspec.Struct, frozen=True, order=True):
-    """What failures of one kind have in common."""
+    """The common part of failures with one cause."""
 
     rank: int
-    """Stage, in the order in which a candidate meets them; 0: not known."""
+    """Position of the stage in the order in which a candidate meets the stages; 0 if it is not known."""
     outcome: str
     text: str
     line: str
@@ -62,7 +62,7 @@ SHARED_BYTES = re.compile(r"shared.?memory|\blds\b|out of resource|shared_bytes"
 
 
 def stage_rank(answer: Answer) -> int:
-    """Where in the pipeline a failure lies; 0 where neither its stage nor its text tells."""
+    """Return the position of a failure in the pipeline; 0 if neither its stage nor its text shows it."""
     stage = answer.stage.lower()
     for name, rank in _STAGES:
         if stage == name:
@@ -74,17 +74,17 @@ def stage_rank(answer: Answer) -> int:
 
 
 def is_budget(answer: Answer) -> bool:
-    """Whether the failure says that shared memory is too small."""
+    """Return whether the failure means that shared memory is too small."""
     return answer.outcome is Outcome.NO_RESOURCES and (
         answer.shared_bytes is not None or bool(SHARED_BYTES.search(answer.reason))
     )
 
 
 def is_later(rank: int, than: int) -> bool:
-    """Whether a failure at `rank` shows that the candidate got past the stage `than`.
+    """Return whether a failure at `rank` shows that the candidate got past the stage `than`.
 
-    Shared memory is known after `llir`, and a tool may stop there or only after code generation: it is no evidence
-    about the stages beyond, and they are none about it.
+    The size of shared memory is known after `llir`. A tool may stop there, or only after code generation. So a failure
+    for shared memory is no evidence about the later stages, and they are no evidence about it.
     """
     if rank == 0 or than == 0:
         return False
@@ -92,7 +92,7 @@ def is_later(rank: int, than: int) -> bool:
 
 
 def reason_key(answer: Answer) -> ReasonKey:
-    """The reason that a failure counts for: its stage, its message without numbers and types, its line."""
+    """Return the reason that a failure counts for: its stage, its message without numbers and types, and its line."""
     if is_budget(answer):
         return ReasonKey(7, str(answer.outcome), "shared memory", "")
     return ReasonKey(stage_rank(answer), str(answer.outcome), _normal(answer.reason), answer.line)
@@ -100,7 +100,8 @@ def reason_key(answer: Answer) -> ReasonKey:
 
 def _normal(text: str) -> str:
     first = text.strip().splitlines()[0] if text.strip() else ""
-    location = re.match(r"\S+?:(\d+):\d+: ", text)  # file:line:column: the line tells reasons apart, digits go below
+    # file:line:column. The line distinguishes reasons, so letters spell it: digits are removed below.
+    location = re.match(r"\S+?:(\d+):\d+: ", text)
     line = f"L{_letters(location.group(1))} " if location else _source_line(first)
     first = re.sub(r"%\w+|tensor<[^>]*>?|!\w+\.\w+<[^>]*>?|0x[0-9a-f]+", "", first)
     first = re.sub(r"-?\d+(\.\d+)?", "#", first)

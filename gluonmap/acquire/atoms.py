@@ -1,4 +1,4 @@
-"""Atoms: the elementary statements "a configuration fails when …" that a reason's region is made of."""
+"""Atoms: the elementary statements "a configuration fails when …". The region of a reason is a union of atoms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEGATED = {Op.AT_MOST: Op.AT_LEAST, Op.AT_LEAST: Op.AT_MOST, Op.EQUAL: Op.UNEQUA
 
 
 class Part(Protocol):
-    """One condition; an atom fails a configuration on which all its parts are true."""
+    """One condition. An atom forbids a configuration if all its parts are true there."""
 
     @property
     def columns(self) -> frozenset[int]: ...
@@ -25,13 +25,13 @@ class Part(Protocol):
     def true(self, rows: Rows) -> Mask: ...
 
     def negated(self) -> Relation:
-        """What must hold so that the part is not true."""
+        """Return the relation that holds where the part is false."""
         ...
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """`form op limit`; `passing` is the nearest value on the other side."""
+    """`form op limit`. `passing` is the nearest value on the other side."""
 
     forms: Forms
     form: int
@@ -53,7 +53,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Literal:
-    """The place of a knob's value in its domain, compared with a number."""
+    """The index of a knob's value in its domain, compared with a number."""
 
     space: Space
     column: int
@@ -76,7 +76,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Cell:
-    """These values of these knobs together."""
+    """One combination of values. `cells` holds pairs (column, index of the value)."""
 
     space: Space
     cells: tuple[tuple[int, int], ...]
@@ -96,13 +96,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Stated:
-    """A relation that is not met: read from the source, given, or the budget of shared memory."""
+    """A violated relation. It was read from the source, given by the user, or is the budget of shared memory."""
 
     space: Space
     relation: Relation
     used: tuple[int, ...]
     meets: Mask
-    """Over the product of the domains of `used`."""
+    """Truth of the relation over the product of the domains of `used`."""
 
     @property
     def columns(self) -> frozenset[int]:
@@ -124,7 +124,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class Atom:
-    """A configuration fails when all parts are true. `bits`: the description length."""
+    """A conjunction: a configuration fails if all parts are true. `bits` is the description length."""
 
     parts: tuple[Part, ...]
     bits: float
@@ -140,13 +140,13 @@ class Atom:
         return found
 
     def relation(self) -> Relation:
-        """What must hold."""
+        """Return the relation that holds where the atom does not forbid."""
         parts: list[Relation] = [part.negated() for part in self.parts]
         return parts[0] if len(parts) == 1 else AnyOf(tuple(sorted(parts, key=words)))
 
 
 def any_fails(atoms: Sequence[Atom], rows: Rows) -> Mask:
-    """Whether any atom forbids each row."""
+    """Return a mask of the rows that some atom forbids."""
     found = np.zeros(len(rows), bool)
     for atom in atoms:
         found |= atom.fails(rows)

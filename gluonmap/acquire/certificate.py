@@ -1,4 +1,4 @@
-"""The certificate: uniform draws from three strata with the model frozen, and what they prove."""
+"""The certificate: uniform draws from three strata of a frozen model, and the bounds that they prove."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gluonmap.acquire.atoms import Atom, any_fails
-from gluonmap.acquire.evidence import UNKNOWN, Evidence
+from gluonmap.acquire.evidence import UNKNOWN, EvidenceTable
 from gluonmap.acquire.space import Rows
 from gluonmap.acquire.universe import Universe, elimination
 from gluonmap.constraints.counting import Elimination, TooEntangled
@@ -17,11 +17,11 @@ from gluonmap.model.joint_map import Certificate, StratumCertificate
 VALID, FAILING, SHELL = "predicted to pass", "predicted to fail", "predicted to fail for one reason only"
 STRATA = (VALID, FAILING, SHELL)
 MOST_FREE_DRAWS = 400
-"""Draws in a row that hit what was asked already, before a stratum is left for now."""
+"""Draws in a row that hit known configurations before the search skips a stratum for now."""
 
 
 class Validation:
-    """Draws from the three strata of a model that does not change."""
+    """Uniform draws from the three strata of a frozen model."""
 
     def __init__(self, universe: Universe, random: np.random.Generator, confidence: float) -> None:
         self.universe = universe
@@ -33,7 +33,7 @@ class Validation:
         self._held: dict[str, tuple[int, ...]] = {}
 
     def restart(self, groups: Sequence[Sequence[Atom]]) -> None:
-        """Freeze a new model, given as the atoms of each reason."""
+        """Freeze a new model. `groups` holds the atoms of each reason."""
         self.restarts += 1
         self.groups = tuple(tuple(group) for group in groups if group)
         self.atoms = tuple(dict.fromkeys(atom for group in self.groups for atom in group))
@@ -68,7 +68,7 @@ class Validation:
         self.complete = {name: self.sizes[name] == 0 for name in STRATA}
 
     def _one_reason(self) -> Iterator[Elimination]:
-        """What violates one reason only, in parts that do not overlap."""
+        """Yield the configurations that violate exactly one reason, in parts that do not overlap."""
         space = self.universe.space
         for group in self.groups:
             others = [atom for other in self.groups if other is not group for atom in other if atom not in group]
@@ -76,10 +76,10 @@ class Validation:
                 kept = [*self.universe.given, *others, *group[: place + 1]]
                 yield elimination(space, kept, broken=atom)
 
-    def propose(self, evidence: Evidence, in_flight: Container[tuple[int, ...]]) -> tuple[int, ...] | None:
-        """The next configuration to ask; known ones count on the way.
+    def propose(self, evidence: EvidenceTable, in_flight: Container[tuple[int, ...]]) -> tuple[int, ...] | None:
+        """Return the next configuration to ask. A drawn configuration that is known counts at once.
 
-        None: every stratum is complete, or its next draw is in flight: it counts once its answer is there.
+        Return None if every stratum is complete, or if its next draw is in flight: it counts when it is answered.
         """
         for _ in STRATA:
             name = STRATA[self._next % len(STRATA)]
@@ -93,7 +93,7 @@ class Validation:
         return None
 
     def _draw_fresh(
-        self, name: str, evidence: Evidence, in_flight: Container[tuple[int, ...]]
+        self, name: str, evidence: EvidenceTable, in_flight: Container[tuple[int, ...]]
     ) -> tuple[int, ...] | None:
         for _ in range(MOST_FREE_DRAWS):
             row = self._held.pop(name, None) or self._draw(name)
@@ -122,7 +122,7 @@ class Validation:
         return self._rejected(name)
 
     def _rejected(self, name: str) -> tuple[int, ...] | None:
-        """A draw by trying: uniform rows until one lies in the stratum."""
+        """Return a draw by rejection: the first of many uniform rows that lies in the stratum."""
         rows = self.universe.space.random_rows(4096, self._random)
         rows = rows[self.universe.contains(rows)]
         broken = reasons_broken(self.groups, rows)
@@ -130,14 +130,14 @@ class Validation:
         return tuple(rows[inside[0]].tolist()) if len(inside) else None
 
     def confirm(self, row: tuple[int, ...]) -> None:
-        """The model was right on a drawn configuration."""
+        """Record that the model was right on a drawn configuration."""
         name = self._waiting.pop(row, None)
         if name is not None:
             self.draws[name] += 1
             self.fresh[name] += 1
 
     def skip(self, row: tuple[int, ...]) -> None:
-        """A drawn configuration had no answer: it counts for nothing."""
+        """Record that a drawn configuration had no answer. It counts for nothing."""
         self._waiting.pop(row, None)
 
     @property
@@ -145,7 +145,7 @@ class Validation:
         return all(self.complete.values())
 
     def certificate(self, statements: Sequence[str]) -> Certificate:
-        """What was proved so far."""
+        """Return what the draws prove so far, with further statements."""
         strata = tuple(self._stratum(name) for name in STRATA)
         return Certificate(self.confidence, self.restarts, strata, (*self._words(strata), *statements))
 
@@ -175,7 +175,7 @@ class Validation:
 
 
 def error_bound(draws: int, confidence: float, restarts: int) -> float:
-    """The share of mistakes that so many right draws in a row leave possible; the confidence is shared by restarts."""
+    """Return the largest share of mistakes that so many right draws in a row allow. Restarts share the confidence."""
     if draws == 0:
         return 1.0
     left = (1 - confidence) / (max(1, restarts) * (max(1, restarts) + 1))
@@ -183,7 +183,7 @@ def error_bound(draws: int, confidence: float, restarts: int) -> float:
 
 
 def stratum_words(item: StratumCertificate, confidence: float) -> str:
-    """One stratum in a sentence."""
+    """Return a sentence about one stratum."""
     size = "" if item.size is None else f" ({item.size:,} configurations)"
     if item.size == 0:
         return f"{item.name}: there is none."
@@ -203,7 +203,7 @@ def stratum_words(item: StratumCertificate, confidence: float) -> str:
 
 
 def reasons_broken(groups: Sequence[Sequence[Atom]], rows: Rows) -> npt.NDArray[np.int64]:
-    """How many reasons forbid each row."""
+    """Return the number of reasons that forbid each row."""
     found = np.zeros(len(rows), np.int64)
     for group in groups:
         found += any_fails(group, rows)

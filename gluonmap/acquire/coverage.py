@@ -1,4 +1,4 @@
-"""Combinations of values that were seen together: singles, pairs and triples of cells."""
+"""Combinations of values that occurred together: singles, pairs and triples."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Codes = npt.NDArray[np.int64]
 
 
 class Cells:
-    """Numbers for all combinations of `order` values of different knobs."""
+    """A numbering of all combinations of `order` values of different knobs."""
 
     def __init__(self, space: Space, order: int, always: int | None = None, among: Sequence[int] | None = None) -> None:
-        """With `always`, the value of that knob is part of every combination, beside `order` others (of `among`)."""
+        """With `always`, every combination contains the value of that knob and `order` others (of `among`)."""
         self._offsets = space.offsets()
         self._total = int(self._offsets[-1])
         columns = [c for c in range(len(space.names)) if c != always] if among is None else list(among)
@@ -36,7 +36,7 @@ class Cells:
         return len(self._combinations) > 0 and self.size <= MOST_CELLS
 
     def codes(self, rows: Rows) -> Codes:
-        """Combinations (columns) of each configuration (row)."""
+        """Return the numbers of the combinations: configurations by rows, combinations by columns."""
         places = rows.astype(np.int64) + self._offsets[:-1]
         found = np.zeros((len(rows), len(self._combinations)), np.int64)
         for column in self._combinations.T:
@@ -44,15 +44,15 @@ class Cells:
         return found
 
     def seen(self, rows: Rows) -> Mask:
-        """Which combinations occur in some row."""
+        """Return a mask of the combinations that occur in some row."""
         mask = np.zeros(self.size, bool)
         if len(rows):
             mask[self.codes(rows)] = True
         return mask
 
 
-class Seen:
-    """Combinations seen so far; grows with the rows given."""
+class SeenCombinations:
+    """The combinations that occurred so far. The set grows with the rows."""
 
     def __init__(self, space: Space, order: int) -> None:
         self.cells = Cells(space, order)
@@ -61,13 +61,13 @@ class Seen:
         self._taken = 0
 
     def update(self, rows: Rows) -> None:
-        """Take in all rows after those taken before."""
+        """Add the rows that follow those of the last call."""
         if self.usable and len(rows) > self._taken:
             self._mask[self.cells.codes(rows[self._taken :])] = True
             self._taken = len(rows)
 
     def gain(self, codes: Codes, expected: Rows) -> npt.NDArray[np.int64]:
-        """How many combinations of each row, given as its codes, were never seen, nor will be with `expected` ones."""
+        """Return, for each row of `codes`, the number of combinations that are new even after the rows `expected`."""
         coming = self.cells.codes(expected)
         before = self._mask[coming]
         self._mask[coming] = True
@@ -79,7 +79,7 @@ class Seen:
 def count_coverage(
     space: Space, passing: Rows, feasible: Rows, orders: Iterable[int] = (1, 2, 3)
 ) -> list[CoverageCount]:
-    """Coverage of singles, pairs and triples; orders that the space is too small or too large for are left out."""
+    """Return the coverage of singles, pairs and triples. Orders too small or too large for the space are left out."""
     found = []
     for order in orders:
         cells = Cells(space, order)

@@ -1,4 +1,4 @@
-"""What the evidence leaves open: other atoms that explain the same failures, and where these disagree."""
+"""Open questions of the evidence: other atoms that explain the same failures, and where they disagree."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from gluonmap.acquire.atoms import Atom, Part, any_fails
-from gluonmap.acquire.evidence import Evidence
+from gluonmap.acquire.evidence import EvidenceTable
 from gluonmap.acquire.fit import ATOM_BITS, EPSILON, Problem, all_outside, bounds, threshold
 from gluonmap.acquire.space import Mask, Numbers, Rows
 
 OPEN_BITS = 9.0
-"""Alternatives that are longer by more than this are not considered."""
+"""Alternatives longer by more than this are not considered."""
 MOST_ALTERNATIVES = 400
 MOST_PAIRED = 250
-"""Conditions, the shortest first, that are tried in pairs."""
+"""Conditions that are tried in pairs, the shortest first."""
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """One way to explain the same failures: parts that must all be true.
+    """Another explanation of the same failures: a conjunction of predicates and, possibly, a threshold on a form.
 
-    A form is (index, kind, value of the nearest pass, value of the nearest failure): between the two it is undecided.
+    `form` is (index, kind, value of the nearest pass, value of the nearest failure). Between the two it is undecided.
     """
 
     bits: float
@@ -33,9 +33,9 @@ class Alternative:
 
 
 class Pool:
-    """Configurations that may be asked next, with the values of forms and predicates on them as they are needed."""
+    """Configurations that may be asked next. Values of forms and predicates on them are computed when needed."""
 
-    def __init__(self, rows: Rows, evidence: Evidence) -> None:
+    def __init__(self, rows: Rows, evidence: EvidenceTable) -> None:
         self.rows = rows
         self._evidence = evidence
         self._values: dict[int, Numbers] = {}
@@ -54,7 +54,7 @@ class Pool:
         return self._truth[predicate]
 
     def vote(self, alternative: Alternative) -> Numbers:
-        """How far an alternative says that each configuration fails: 0, 1, or a half where it is undecided."""
+        """Return an alternative's vote that each configuration fails: 0, 1, or 0.5 where it is undecided."""
         if alternative.atom is not None:
             return alternative.atom.fails(self.rows).astype(float)
         vote = np.ones(len(self.rows))
@@ -75,7 +75,7 @@ def _form_vote(values: Numbers, kind: int, passing: float, failing: float) -> Nu
 
 
 def alternatives(problem: Problem, atom: Atom, owned: Mask) -> list[Alternative]:
-    """All short ways to explain the failures `owned` (a mask over the problem's failures), `atom` first."""
+    """Return all short explanations of the failures `owned` (a mask over the problem's failures), `atom` first."""
     found = [
         *_forms(problem, owned, atom),
         *_predicates(problem, owned),
@@ -156,7 +156,10 @@ def _conditionals(problem: Problem, owned: Mask, most_bits: float) -> list[Alter
 
 
 def slot_probability(pool: Pool, found: list[Alternative]) -> Numbers:
-    """How likely the cause of these failures forbids each configuration of the pool."""
+    """Return the probability that the cause of these failures forbids each configuration of the pool.
+
+    An alternative weighs half as much for each further bit of its description.
+    """
     least = min(item.bits for item in found)
     total, weight_sum = np.zeros(len(pool.rows)), 0.0
     for item in found:
@@ -169,11 +172,11 @@ def slot_probability(pool: Pool, found: list[Alternative]) -> Numbers:
 # ---- one atom in place of several ----------------------------------------------------------------------------------
 
 MOST_MERGED = 8
-"""Atoms of a reason above which merging them two by two is not tried."""
+"""Most atoms of a reason that are merged two by two."""
 
 
 def merged(problem: Problem, atoms: list[Atom]) -> list[Atom]:
-    """The atoms, several of them replaced by one where that is shorter: what a greedy cover does not see."""
+    """Return the atoms with several replaced by one where that is shorter. A greedy cover misses such atoms."""
     rows = problem.evidence.rows[problem.positive]
     changed = len(atoms) > 1
     while changed and len(atoms) > 1:
@@ -192,7 +195,7 @@ def merged(problem: Problem, atoms: list[Atom]) -> list[Atom]:
 
 
 def _shortest(problem: Problem, owned: Mask, below: float) -> Atom | None:
-    """The shortest atom that explains the failures `owned`, if it takes less than `below` bits."""
+    """Return the shortest atom that explains the failures `owned`, if it has less than `below` bits."""
     stand_in = Atom((), below)
     found = [*_forms(problem, owned, stand_in), *_predicates(problem, owned), *_pairs(problem, owned, below)]
     found += _conditionals(problem, owned, below)
@@ -201,7 +204,7 @@ def _shortest(problem: Problem, owned: Mask, below: float) -> Atom | None:
 
 
 def atom_of(problem: Problem, item: Alternative) -> Atom:
-    """An alternative as an atom, its threshold just beyond what got past."""
+    """Return an alternative as an atom. Its threshold lies just beyond the values that got past the reason."""
     if item.atom is not None:
         return item.atom
     evidence = problem.evidence

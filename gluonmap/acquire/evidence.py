@@ -1,4 +1,4 @@
-"""What was asked and answered so far, with the values of every form and predicate on it."""
+"""The answered configurations, with the value of every form and predicate on them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ UNKNOWN = -1
 Indices = npt.NDArray[np.int64]
 
 
-class Evidence:
-    """Answers in the order asked. A label is a reason's number (from 1), PASSED, or UNKNOWN (never fitted)."""
+class EvidenceTable:
+    """Answers in the order of their arrival. A label is a reason's number (from 1), PASSED, or UNKNOWN (not fitted)."""
 
     def __init__(self, space: Space, forms: Forms, predicates: Predicates) -> None:
         self.space = space
@@ -30,7 +30,7 @@ class Evidence:
         self.budget: int | None = None
         """Number of the reason "shared memory is too small"."""
         self.unstable: dict[tuple[int, ...], list[Answer]] = {}
-        """Configurations with two different outcomes, and these."""
+        """Configurations with two different outcomes → their answers."""
         self.revision = 0
         """Grows with every answer."""
         self._place: dict[tuple[int, ...], int] = {}
@@ -55,12 +55,12 @@ class Evidence:
 
     @property
     def values(self) -> Numbers:
-        """Forms by asked configurations."""
+        """Values of the forms: forms by rows, answered configurations by columns."""
         return self._values[:, : len(self)]
 
     @property
     def truth(self) -> Mask:
-        """Predicates by asked configurations."""
+        """Truth of the predicates: predicates by rows, answered configurations by columns."""
         return self._truth[:, : len(self)]
 
     def answer(self, row: tuple[int, ...]) -> Answer | None:
@@ -68,11 +68,11 @@ class Evidence:
         return None if place is None else self.answers[place]
 
     def place(self, row: tuple[int, ...]) -> int:
-        """Position of an asked configuration."""
+        """Return the position of an answered configuration."""
         return self._place[row]
 
     def add(self, rows: Sequence[tuple[int, ...]], answers: Sequence[Answer]) -> None:
-        """Take answers in; the second of two different ones makes a configuration unstable."""
+        """Add answers. A second, different outcome makes a configuration unstable."""
         self.revision += len(rows)
         fresh = []
         for row, answer in zip(rows, answers, strict=True):
@@ -124,16 +124,16 @@ class Evidence:
         return self.reasons.index(key) + 1
 
     def positives(self, reason: int) -> Indices:
-        """Places of the configurations that failed for a reason."""
+        """Return the positions of the configurations that failed for a reason."""
         return np.flatnonzero(self.labels == reason)
 
     def negatives(self, reason: int) -> Indices:
-        """Places of those that got past it: they passed, or failed at a later stage."""
+        """Return the positions of the configurations that got past a reason: they passed or failed at a later stage."""
         rank = self.reasons[reason - 1].rank
         past = [n for n, key in enumerate(self.reasons, 1) if is_later(key.rank, rank)]
         return np.flatnonzero(np.isin(self.labels, [PASSED, *past]))
 
     def shared_bytes(self) -> tuple[Rows, Numbers]:
-        """Configurations whose use of shared memory the compiler told, and the bytes."""
+        """Return the configurations whose shared memory the compiler reported, and the bytes."""
         known = [i for i, a in enumerate(self.answers) if a.shared_bytes is not None and self._labels[i] != UNKNOWN]
         return self.rows[known], np.array([self.answers[i].shared_bytes for i in known], float)

@@ -1,4 +1,4 @@
-"""From a finished run to its result: constraints in words with their evidence, and what is left open."""
+"""The result of a finished run: constraints in words with their evidence, and what is left open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gluonmap.acquire.doubt import atom_of
 from gluonmap.acquire.evidence import PASSED, UNKNOWN
 from gluonmap.acquire.inert import Sameness
 from gluonmap.acquire.learner import Learner
-from gluonmap.acquire.result import Asked, Learned
+from gluonmap.acquire.result import AnsweredQuestion, Learned
 from gluonmap.acquire.space import Rows
 from gluonmap.acquire.universe import elimination
 from gluonmap.constraints.counting import TooEntangled
@@ -25,10 +25,10 @@ from gluonmap.model.joint_map import Constraint, Standing, Unstable
 from gluonmap.model.relations import Relation, Written
 
 REFERENCE_ROWS = 6_000
-"""Configurations on which relations are compared where not all can be."""
+"""Configurations on which relations are compared if there are too many to compare on all."""
 MOST_ALTERNATIVES = 3
 EQUALLY_NATURAL_BITS = 4.0
-"""Alternatives that are longer by more are not worth naming."""
+"""Alternatives longer by more than this are not named."""
 
 
 def finish(learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRule]) -> Learned:
@@ -44,7 +44,9 @@ def finish(learner: Learner, given: Sequence[Relation], read: Sequence[LiteralRu
     return Learned(
         domains=_domains(learner),
         constraints=constraints,
-        asked=tuple(Asked(space.decode(record.row), record.kind, record.answer) for record in learner.records),
+        asked=tuple(
+            AnsweredQuestion(space.decode(record.row), record.kind, record.answer) for record in learner.records
+        ),
         before_validation=learner.asked if before is None else before,
         certificate=learner.validation.certificate(statements.structural(learner, coverage)),
         coverage=coverage,
@@ -93,8 +95,8 @@ def _feasible_count(learner: Learner) -> int | None:
 
 
 def _pinned(learner: Learner, given: Sequence[Relation]) -> Config:
-    """The knobs of which constraints that read nothing else leave one value."""
-    if not (learner.evidence.labels == PASSED).any():  # nothing bounds its atoms from below: some have no words
+    """Return the knobs that have one value left under the constraints that read no other knob."""
+    if not (learner.evidence.labels == PASSED).any():  # no pass bounds the atoms: some cannot be put into words
         return {}
     single = [r for r in (*given, *(atom.relation() for atom in learner.model.atoms())) if len(scope_of(r)) == 1]
     found: Config = {}
@@ -159,12 +161,12 @@ def _learned(
     source = texts.get(relation.text) if isinstance(relation, Written) else None
     domains = _domains(learner)
     named = as_power_of_two(relation, example.reason, domains)
-    said = [named] if named else []
-    said += [words(folded(each.relation(), pinned)) for each in (shortest, *equal)]
-    said = list(dict.fromkeys(said))
+    texts_of = [named] if named else []
+    texts_of += [words(folded(each.relation(), pinned)) for each in (shortest, *equal)]
+    texts_of = list(dict.fromkeys(texts_of))
     return Constraint(
         relation=relation,
-        words=said[0],
+        words=texts_of[0],
         scope=tuple(sorted(scope_of(relation))),
         standing=_standing(source, shortest, allowed),
         reason=example.reason.strip().splitlines()[0] if example.reason.strip() else "",
@@ -173,7 +175,7 @@ def _learned(
         outcome=str(example.outcome),
         failed=violating,
         passed=len(evidence.negatives(reason)),
-        alternatives=tuple(said[1 : 1 + MOST_ALTERNATIVES]),
+        alternatives=tuple(texts_of[1 : 1 + MOST_ALTERNATIVES]),
     )
 
 
@@ -184,7 +186,7 @@ def _standing(source: LiteralRule | None, atom: Atom, allowed: Rows) -> Standing
 
 
 def _example(learner: Learner, reason: int, atom: Atom) -> Answer:
-    """An answer that the atom explains."""
+    """Return an answer that the atom explains."""
     evidence = learner.evidence
     places = evidence.positives(reason)
     explained = places[atom.fails(evidence.rows[places])]
@@ -192,7 +194,10 @@ def _example(learner: Learner, reason: int, atom: Atom) -> Answer:
 
 
 def _equal_atoms(learner: Learner, reason: int, atom: Atom, allowed: Rows) -> list[Atom]:
-    """The shortest atom that says the same wherever the other constraints allow, then others that do so as well."""
+    """Return the shortest atom that forbids the same as `atom` among `allowed`, then others that are nearly as short.
+
+    `allowed` holds the configurations that the other constraints allow.
+    """
     if atom.parts and isinstance(atom.relation(), Written):
         return [atom]
     problem = learner.model.problem(reason)
@@ -207,7 +212,7 @@ def _equal_atoms(learner: Learner, reason: int, atom: Atom, allowed: Rows) -> li
 
 
 def _reference(learner: Learner) -> Rows:
-    """Configurations to compare relations on: all, or draws near and inside the feasible set."""
+    """Return the configurations on which relations are compared: all, or draws near and inside the feasible set."""
     universe = learner.universe
     if universe.rows is not None and len(universe.rows) <= REFERENCE_ROWS:
         return universe.rows

@@ -1,4 +1,4 @@
-"""The region of one reason: the shortest atoms that hit all its failures and nothing that got past it."""
+"""The region of one reason: the shortest atoms that forbid all its failures and nothing that got past it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ import numpy as np
 import numpy.typing as npt
 
 from gluonmap.acquire.atoms import Atom, Cell, Part, Threshold
-from gluonmap.acquire.evidence import Evidence, Indices
+from gluonmap.acquire.evidence import EvidenceTable, Indices
 from gluonmap.acquire.space import Mask, Numbers
 from gluonmap.model.relations import Op
 
 EPSILON = 1e-4
 ATOM_BITS = 2.0
-"""What every further atom costs."""
+"""Bits that each further atom costs."""
 WORTH_LOOKING_FURTHER = 0.15
-"""Failures explained per bit below which conditional and longer forms are searched too."""
+"""Failures explained per bit, below which the search goes on to conditional and longer atoms."""
 
 Floats = npt.NDArray[np.float32]
 
 
 class Past:
-    """What got past a reason, summed up as it grows: bounds of the forms, and the predicates that hold for some."""
+    """A summary of the configurations that got past a reason: bounds of the forms, and predicates that hold for some.
 
-    def __init__(self, evidence: Evidence) -> None:
+    It is updated row by row as the evidence grows.
+    """
+
+    def __init__(self, evidence: EvidenceTable) -> None:
         self._evidence = evidence
         self._places = np.zeros(0, np.int64)
         self._reset()
@@ -40,7 +43,7 @@ class Past:
         self._under: dict[int, tuple[int, Numbers, Numbers]] = {}
 
     def update(self, negative: Indices) -> None:
-        """Take in places, those of the last time first; where they are others, begin anew."""
+        """Update the summary. If `negative` extends the previous array, only the new rows are processed."""
         count = len(self._places)
         if not np.array_equal(negative[:count], self._places):
             self._reset()
@@ -51,7 +54,7 @@ class Past:
             self.held |= self._evidence.truth[:, added].any(1)
 
     def under(self, literal: int) -> tuple[Numbers, Numbers]:
-        """Bounds of the conditional forms among what got past and meets a literal."""
+        """Return the bounds of the conditional forms among the rows that got past and meet a literal."""
         usable = self._evidence.forms.conditional
         nothing = np.full(len(usable), np.inf)
         count, low, high = self._under.get(literal, (0, nothing, -nothing))
@@ -68,8 +71,8 @@ def _wider(known: tuple[Numbers, Numbers], values: Numbers) -> tuple[Numbers, Nu
 
 
 @dataclass
-class Choice:
-    """The best atom found by one search, and the failures that it explains."""
+class AtomChoice:
+    """The best atom of one search, its failures per bit, and the failures that it explains."""
 
     score: float
     atom: Atom
@@ -78,16 +81,16 @@ class Choice:
 
 @dataclass
 class Problem:
-    """One reason's failures (`positive`) and what got past it (`negative`), as places in the evidence."""
+    """The failures of one reason (`positive`) and what got past it (`negative`), as positions in the evidence."""
 
-    evidence: Evidence
+    evidence: EvidenceTable
     positive: Indices
     negative: Indices
     past: Past
     tight: bool = False
-    """Thresholds lie next to the failures instead of next to the passes."""
+    """Put thresholds next to the failures instead of next to the passes."""
     offers: Sequence[Atom] = ()
-    """Atoms that come from elsewhere: read from the source, or learned for another reason."""
+    """Atoms from elsewhere: read from the source, or learned for another reason."""
 
     # ---- single forms ----------------------------------------------------------------------------------------------
 
@@ -97,12 +100,12 @@ class Problem:
 
     @property
     def bounds(self) -> tuple[Numbers, Numbers]:
-        """The least and the greatest value of each form among what got past."""
+        """Least and greatest value of each form among what got past."""
         return self.past.bounds
 
     @cached_property
     def form_covers(self) -> tuple[Mask, Mask, Mask]:
-        """Failures above, below and beside the values of what got past, by form."""
+        """Failures above, below and unequal to the values of what got past: three masks, forms by failures."""
         return outside(self.evidence.values[:, self.positive], *self.bounds)
 
     # ---- predicates ------------------------------------------------------------------------------------------------
@@ -113,12 +116,12 @@ class Problem:
 
     @property
     def free(self) -> Mask:
-        """Predicates that hold for nothing that got past."""
+        """Mask of the predicates that hold for nothing that got past."""
         return ~self.past.held
 
     @cached_property
     def partial(self) -> Indices:
-        """Predicates that hold for some failure, and for something that got past."""
+        """Predicates that hold for some failure and for something that got past."""
         return np.flatnonzero(self.evidence.truth[:, self.positive].any(1) & ~self.free)
 
     @cached_property
@@ -127,7 +130,7 @@ class Problem:
         return self.apart(self.partial)
 
     def apart(self, chosen: Indices) -> Mask:
-        """Pairs of the chosen predicates (above the diagonal) that never hold together for what got past."""
+        """Return the pairs of chosen predicates (above the diagonal) that never hold together for what got past."""
         truth = self.evidence.truth[np.ix_(chosen, self.negative)].astype(np.float32)
         together: Floats = truth @ truth.T
         apart: Mask = np.less(together, 0.5)
@@ -144,37 +147,37 @@ class Problem:
 
 
 def bounds(values: Numbers) -> tuple[Numbers, Numbers]:
-    """Least and greatest of each row; nothing at all lies everywhere outside."""
+    """Return the least and the greatest value of each row. An empty row gets (inf, -inf): every value lies outside."""
     if values.shape[1] == 0:
         return np.full(len(values), np.inf), np.full(len(values), -np.inf)
     return values.min(1), values.max(1)
 
 
 def outside(values: Numbers, low: Numbers, high: Numbers) -> tuple[Mask, Mask, Mask]:
-    """Values above `high`, below `low`, and beside the one value that both are; by row."""
-    beside = np.zeros(values.shape, bool)
+    """Return masks of the values above `high`, below `low`, and unequal to both where a row has low = high."""
+    unequal = np.zeros(values.shape, bool)
     one = _single(low, high)
-    beside[one] = np.abs(values[one] - high[one][:, None]) > EPSILON
-    return values > high[:, None] + EPSILON, values < low[:, None] - EPSILON, beside
+    unequal[one] = np.abs(values[one] - high[one][:, None]) > EPSILON
+    return values > high[:, None] + EPSILON, values < low[:, None] - EPSILON, unequal
 
 
 def all_outside(values: Numbers, ends: tuple[Numbers, Numbers], low: Numbers, high: Numbers) -> tuple[Mask, Mask, Mask]:
-    """As `outside`: whether all values of a row lie there; `ends` are the least and the greatest of each row."""
+    """Return, as `outside`, the rows with all values there. `ends` holds the least and the greatest of each row."""
     least, greatest = ends
-    beside = np.zeros(len(values), bool)
+    unequal = np.zeros(len(values), bool)
     one = _single(low, high)
-    beside[one] = (np.abs(values[one] - high[one][:, None]) > EPSILON).all(1)
-    return least > high + EPSILON, greatest < low - EPSILON, beside
+    unequal[one] = (np.abs(values[one] - high[one][:, None]) > EPSILON).all(1)
+    return least > high + EPSILON, greatest < low - EPSILON, unequal
 
 
 def _single(low: Numbers, high: Numbers) -> Indices:
-    """Rows where one value got past."""
+    """Return the rows in which exactly one value got past."""
     found = np.flatnonzero(np.isfinite(high))
     return found[high[found] - low[found] < EPSILON]
 
 
 def cover(problem: Problem) -> list[Atom]:
-    """Return atoms that together explain every failure of a problem, greedily by failures explained per bit."""
+    """Return atoms that together explain every failure of a problem: a greedy cover by failures per bit."""
     left = np.ones(len(problem.positive), bool)
     atoms: list[Atom] = []
     while left.any():
@@ -184,7 +187,7 @@ def cover(problem: Problem) -> list[Atom]:
     return _without_needless(problem, atoms)
 
 
-def _best(problem: Problem, left: Mask) -> Choice:
+def _best(problem: Problem, left: Mask) -> AtomChoice:
     best = _better(_offered(problem, left), _single_form(problem, left), _single_predicate(problem, left))
     most = float(left.sum())
     least_bits = 9.0
@@ -195,22 +198,22 @@ def _best(problem: Problem, left: Mask) -> Choice:
     return best or _cell(problem, left)
 
 
-def _better(*choices: Choice | None) -> Choice | None:
+def _better(*choices: AtomChoice | None) -> AtomChoice | None:
     return max((choice for choice in choices if choice), key=lambda choice: choice.score, default=None)
 
 
-def _offered(problem: Problem, left: Mask) -> Choice | None:
-    best: Choice | None = None
+def _offered(problem: Problem, left: Mask) -> AtomChoice | None:
+    best: AtomChoice | None = None
     rows, past = problem.evidence.rows[problem.positive], problem.evidence.rows[problem.negative]
     for atom in problem.offers:
         covers = atom.fails(rows)
         score = float((covers & left).sum()) / atom.bits
         if score > 0 and (best is None or score > best.score) and not atom.fails(past).any():
-            best = Choice(score, atom, covers)
+            best = AtomChoice(score, atom, covers)
     return best
 
 
-def _single_form(problem: Problem, left: Mask) -> Choice | None:
+def _single_form(problem: Problem, left: Mask) -> AtomChoice | None:
     best: tuple[float, int, int] | None = None
     for kind, covers in enumerate(problem.form_covers):
         if not len(covers):
@@ -223,11 +226,11 @@ def _single_form(problem: Problem, left: Mask) -> Choice | None:
         return None
     score, kind, index = best
     covers = problem.form_covers[kind][index]
-    return Choice(score, form_atom(problem, kind, index, covers), covers)
+    return AtomChoice(score, form_atom(problem, kind, index, covers), covers)
 
 
 def form_atom(problem: Problem, kind: int, index: int, covers: Mask) -> Atom:
-    """The atom that a form above (0), below (1) or beside (2) what got past makes."""
+    """Return the atom of a form. `kind`: above (0), below (1) or unequal to (2) the values that got past."""
     evidence = problem.evidence
     values = evidence.values[index, problem.positive][covers]
     low, high = problem.bounds[0][index], problem.bounds[1][index]
@@ -238,11 +241,11 @@ def form_atom(problem: Problem, kind: int, index: int, covers: Mask) -> Atom:
 
 
 def threshold(
-    evidence: Evidence, kind: int, index: int, values: Numbers, low: float, high: float, tight: bool
+    evidence: EvidenceTable, kind: int, index: int, values: Numbers, low: float, high: float, tight: bool
 ) -> Threshold:
-    """A comparison between the failing `values` and those that got past, from `low` to `high`.
+    """Return a comparison that separates the failing `values` from those that got past, from `low` to `high`.
 
-    Between the two the limit is free: next to the failures where `tight`, else just beyond what got past.
+    Any limit between the two fits. It lies next to the failures if `tight`, else just beyond what got past.
     """
     if kind == 2:
         return Threshold(evidence.forms, index, Op.UNEQUAL, float(high), float(high))
@@ -253,7 +256,7 @@ def threshold(
     return Threshold(evidence.forms, index, Op.AT_MOST, limit, float(low))
 
 
-def _single_predicate(problem: Problem, left: Mask) -> Choice | None:
+def _single_predicate(problem: Problem, left: Mask) -> AtomChoice | None:
     free = np.flatnonzero(problem.free)
     if not len(free):
         return None
@@ -263,10 +266,10 @@ def _single_predicate(problem: Problem, left: Mask) -> Choice | None:
     if scores[place] <= 0:
         return None
     item = problem.evidence.predicates.items[int(free[place])]
-    return Choice(float(scores[place]), Atom((item.part,), item.bits + ATOM_BITS), truth[place])
+    return AtomChoice(float(scores[place]), Atom((item.part,), item.bits + ATOM_BITS), truth[place])
 
 
-def _pair(problem: Problem, left: Mask) -> Choice | None:
+def _pair(problem: Problem, left: Mask) -> AtomChoice | None:
     if len(problem.partial) < 2:
         return None
     truth = problem.partial_positive
@@ -279,11 +282,11 @@ def _pair(problem: Problem, left: Mask) -> Choice | None:
         return None
     items = [problem.evidence.predicates.items[int(problem.partial[k])] for k in (i, j)]
     atom = Atom(tuple(item.part for item in items), sum(item.bits for item in items) + ATOM_BITS + 1)
-    return Choice(float(counts[i, j]), atom, (truth[i] * truth[j]) > 0.5)
+    return AtomChoice(float(counts[i, j]), atom, (truth[i] * truth[j]) > 0.5)
 
 
-def _conditional(problem: Problem, left: Mask) -> Choice | None:
-    """The best "where this literal holds, this form is out of bounds"."""
+def _conditional(problem: Problem, left: Mask) -> AtomChoice | None:
+    """Return the best atom of the form "where this literal holds, this form is out of bounds"."""
     evidence = problem.evidence
     usable = evidence.forms.conditional
     values = evidence.values[np.ix_(usable, problem.positive)]
@@ -303,11 +306,11 @@ def _conditional(problem: Problem, left: Mask) -> Choice | None:
                 best = (float(scores[place]), int(literal), kind, int(usable[place]), covers[place])
     if best is None:
         return None
-    return Choice(best[0], *conditional_atom(problem, *best[1:]))
+    return AtomChoice(best[0], *conditional_atom(problem, *best[1:]))
 
 
 def conditional_atom(problem: Problem, literal: int, kind: int, index: int, covers: Mask) -> tuple[Atom, Mask]:
-    """The atom of a form under a literal, and the failures that it explains."""
+    """Return the atom of a form under a literal, and the failures that it explains."""
     evidence = problem.evidence
     under = evidence.truth[literal]
     covered = covers & under[problem.positive]
@@ -318,8 +321,8 @@ def conditional_atom(problem: Problem, literal: int, kind: int, index: int, cove
     return Atom((item.part, part), item.bits + float(evidence.forms.bits[index]) + ATOM_BITS + 1), covered
 
 
-def _triple(problem: Problem, left: Mask) -> Choice | None:
-    """The best conjunction of two literals and a predicate that explains the first failure left."""
+def _triple(problem: Problem, left: Mask) -> AtomChoice | None:
+    """Return the best conjunction of two literals and a predicate that explains the first unexplained failure."""
     evidence, predicates = problem.evidence, problem.evidence.predicates
     seed = problem.positive[int(np.flatnonzero(left)[0])]
     at_seed = evidence.truth[:, seed]
@@ -344,11 +347,11 @@ def _triple(problem: Problem, left: Mask) -> Choice | None:
     parts: tuple[Part, ...] = tuple(predicates.items[k].part for k in chosen)
     atom = Atom(parts, float(sum(predicates.bits[k] for k in chosen)) + ATOM_BITS + 2)
     covers: Mask = evidence.truth[np.ix_(np.array(chosen), problem.positive)].all(0)
-    return Choice(float(scores[i, j]), atom, covers)
+    return AtomChoice(float(scores[i, j]), atom, covers)
 
 
-def _cell(problem: Problem, left: Mask) -> Choice:
-    """The last resort: as few values of the first failure left as nothing else shares."""
+def _cell(problem: Problem, left: Mask) -> AtomChoice:
+    """Return, as a last resort, the fewest values of the first unexplained failure that nothing past it shares."""
     evidence, space = problem.evidence, problem.evidence.space
     row = evidence.rows[problem.positive[int(np.flatnonzero(left)[0])]]
     same = evidence.rows[problem.negative] == row
@@ -356,7 +359,7 @@ def _cell(problem: Problem, left: Mask) -> Choice:
     cells = tuple((column, int(row[column])) for column in columns)
     bits = sum(math.log2(len(space.names)) + math.log2(space.sizes[column]) for column in columns) + ATOM_BITS
     atom = Atom((Cell(space, cells),), bits)
-    return Choice(0.0, atom, atom.fails(evidence.rows[problem.positive]))
+    return AtomChoice(0.0, atom, atom.fails(evidence.rows[problem.positive]))
 
 
 def _combinations(same: Mask, count: int) -> Iterator[tuple[int, ...]]:
@@ -367,7 +370,7 @@ def _combinations(same: Mask, count: int) -> Iterator[tuple[int, ...]]:
 
 
 def _without_needless(problem: Problem, atoms: list[Atom]) -> list[Atom]:
-    """The atoms without those whose failures the others explain; the longest go first."""
+    """Return the atoms without those whose failures the others explain. The longest are tried first."""
     rows = problem.evidence.rows[problem.positive]
     kept = list(atoms)
     for atom in sorted(atoms, key=lambda item: -item.bits):

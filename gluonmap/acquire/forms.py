@@ -1,4 +1,4 @@
-"""The numeric forms that a threshold may be set on: products, ratios, sums, extremes and remainders of knobs."""
+"""Numeric forms for thresholds: products, ratios, sums, extremes and remainders of knobs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from gluonmap.model.relations import (
 )
 
 MOST_FORMS = 24_000
-"""Forms kept, the most natural first: a form's values over 300 rows are 2.4 kB."""
+"""Most forms of a space, the most natural first. The values of one form over 300 rows take 2.4 kB."""
 
 MOST_CONDITIONAL = 2_500
 MOST_AXES = {4: 12, 5: 7}
-"""Products of so many axes are made where there are not more axes than this."""
+"""Number of factors → most axes of a space in which products of so many factors are built."""
 
 INFINITE = 25.0
-"""Logarithms beyond this come from a knob that is 0."""
+"""Logarithms beyond this come from a knob with the value 0."""
 
 Powers = tuple[tuple[int, int], ...]
 """Axis and exponent, for each factor of a monomial."""
@@ -45,11 +45,11 @@ Powers = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Form:
-    """One number per configuration; thresholds on it are candidates for a constraint.
+    """A function of the configuration with a numeric value. A threshold on it is a candidate for a constraint.
 
-    kind "log": log2 of the product `scale`. "sum", "max", "min": log2 of the sum, or the extreme, of the products
-    `parts`, times `scale`. "order": the place of the value in its domain. "remainder": 1 where `parts[1]` does not
-    divide `parts[0]`.
+    Kinds: "log" is log2 of the product `scale`. "sum", "max" and "min" are log2 of `scale` times the sum or extreme of
+    the products `parts`. "order" is the index of the value in its domain. "remainder" is 1 where `parts[1]` does not
+    divide `parts[0]`, else 0.
     """
 
     kind: str
@@ -71,20 +71,20 @@ class Forms:
         self._plain = [i for i, axis in enumerate(self.axes) if axis.column not in {a.column for a in self.axes[:i]}]
         main = [i for i, axis in enumerate(self.axes) if axis.term.view in (View.PLAIN, View.BYTES) and not axis.zero]
         self._main = frozenset(main)
-        """Axes that long forms are made of: numbers as they are, none of them 0."""
+        """Axes for long forms: plain numbers without 0."""
         found = sorted(self._all(), key=lambda form: form.bits)
         self.forms = found[:MOST_FORMS]
         self.bits = np.array([form.bits for form in self.forms])
         simple = np.array([len(form.axes()) <= 4 for form in self.forms], bool)
         self.conditional = np.flatnonzero(simple)[:MOST_CONDITIONAL]
-        """Forms that may also stand under a condition."""
+        """Forms that may also appear under a condition."""
         self._groups = self._grouped()
 
     def __len__(self) -> int:
         return len(self.forms)
 
     def columns(self, index: int) -> frozenset[int]:
-        """Columns of the knobs that a form reads."""
+        """Return the columns of the knobs that a form reads."""
         form = self.forms[index]
         return (
             frozenset((form.column,)) if form.kind == "order" else frozenset(self.axes[a].column for a in form.axes())
@@ -93,7 +93,7 @@ class Forms:
     # ---- values ----------------------------------------------------------------------------------------------------
 
     def values(self, rows: Rows) -> Numbers:
-        """Values of all forms (one a row) on configurations (one a column)."""
+        """Return the values of all forms: forms by rows, configurations by columns."""
         result = np.empty((len(self.forms), len(rows)))
         logs = self._logs(rows)
         for kind, (indices, matrices) in self._groups.items():
@@ -101,7 +101,7 @@ class Forms:
         return np.round(result, 5)
 
     def values_of(self, index: int, rows: Rows) -> Numbers:
-        """Values of one form."""
+        """Return the values of one form."""
         form = self.forms[index]
         matrices = tuple(m[None] for m in self._matrices(form))
         found: Numbers = self._evaluate(form.kind, matrices, self._logs(rows), rows, np.array([index]))[0]
@@ -179,7 +179,7 @@ class Forms:
         return Form(kind, scale, parts, bits + extra + views + choose)
 
     def _may_join(self, axes: tuple[int, ...]) -> bool:
-        """Whether so many axes make a product that is worth having."""
+        """Return whether a product of these axes is worth a form."""
         others = [self.axes[axis] for axis in axes if axis not in self._main]
         if len(axes) <= 3 or not others:
             return True
@@ -220,7 +220,11 @@ class Forms:
         return found
 
     def _factors(self, without: tuple[int, ...], most: int) -> list[Powers]:
-        """Nothing, one axis up or down, two axes (at most one of them down), or three up."""
+        """Return scale factors of up to `most` axes, () included.
+
+        One axis is in the numerator or the denominator; of two axes at most one is in the denominator; three axes are
+        all in the numerator.
+        """
         rest = [axis for axis in sorted(self._main) if self._distinct((*without, axis))]
         found: list[Powers] = [()]
         if most >= 1:
@@ -234,7 +238,7 @@ class Forms:
         return found
 
     def _scaled_sums(self) -> list[Form]:
-        """(a + b) * c / d."""
+        """Return the forms (a + b) * c / d."""
         tiles = [i for i in sorted(self._main) if self.axes[i].unit is not Unit.FLAG]
         most = 3 if len(tiles) <= 7 else 2 if len(tiles) <= 10 else 1
         return [
@@ -245,7 +249,7 @@ class Forms:
         ]
 
     def _plain_sums(self) -> list[Form]:
-        """a + b + c, a + b * c, a + b + c * d."""
+        """Return the forms a + b + c, a + b * c, a + b + c * d and a * b + c * d."""
         axes = range(len(self.axes))
         found = []
         for i, j, k in itertools.combinations(axes, 3):
@@ -265,7 +269,7 @@ class Forms:
         return found
 
     def _extremes(self) -> list[Form]:
-        """max(a, b) and min(a, b), times up to two factors."""
+        """Return the forms max(a, b) and min(a, b), times up to two factors."""
         most = 2 if len(self.axes) <= 7 else 1
         return [
             self._priced(kind, scale, (((i, 1),), ((j, 1),)), 8.0 + len(scale))
@@ -276,7 +280,10 @@ class Forms:
         ]
 
     def _remainders(self) -> list[Form]:
-        """Whether b, or b * c, divides a; only where that is not the same as a < b."""
+        """Return the forms "b (or b * c) divides a" and "c divides a * b".
+
+        A form that says the same as a < b on the domains is left out.
+        """
         whole = [i for i in self._plain if self._is_whole(self.axes[i])]
         found = []
         for i in whole:
@@ -304,7 +311,7 @@ class Forms:
     # ---- relations -------------------------------------------------------------------------------------------------
 
     def relation(self, index: int, op: Op, threshold: float) -> Relation:
-        """`form op threshold` as a relation over the configuration, with whole numbers where these exist."""
+        """Return `form op threshold` as a relation over configurations, with whole numbers where possible."""
         form = self.forms[index]
         if form.kind == "order":
             return self._order_relation(form.column, op, threshold)
@@ -312,7 +319,7 @@ class Forms:
             remainder = Remainder(*(self._product(part) for part in form.parts))
             return Compare(remainder, Op.EQUAL if self._asks_zero(op, threshold) else Op.UNEQUAL, Number(0))
         above, below = self._sides(form)
-        if abs(threshold) > INFINITE:  # a knob that is 0, above or below the line
+        if abs(threshold) > INFINITE:  # a knob with the value 0, in the numerator or the denominator
             return Compare(_one(above if threshold < 0 else below), Op.AT_MOST, Number(0))
         number = _natural(2.0**threshold)
         if number >= 1 or _natural(1 / number) != round(1 / number):
@@ -356,7 +363,7 @@ class Forms:
 
 
 def order_relation(name: str, domain: tuple[Value, ...], op: Op, place: float) -> Relation:
-    """A comparison of places in a domain, said with the values that stand there."""
+    """Return a comparison of indices in a domain as a relation over the values at these indices."""
     values = {
         Op.AT_MOST: domain[: math.floor(place) + 1],
         Op.AT_LEAST: domain[math.ceil(place) :],
@@ -374,7 +381,7 @@ def order_relation(name: str, domain: tuple[Value, ...], op: Op, place: float) -
 
 
 def compare(values: Numbers, op: Op, threshold: float) -> Mask:
-    """`values op threshold`, with a margin for rounding."""
+    """Return `values op threshold`, with a margin of 1e-4 for rounding."""
     match op:
         case Op.AT_MOST:
             return values <= threshold + 1e-4
@@ -387,7 +394,7 @@ def compare(values: Numbers, op: Op, threshold: float) -> Mask:
 
 
 def _natural(number: float) -> float:
-    """The number without the noise of logarithms."""
+    """Return the number without the rounding error of logarithms."""
     rounded = round(number)
     return rounded if rounded and abs(number - rounded) < 1e-3 * rounded else number
 

@@ -1,7 +1,8 @@
-"""When a knob changes the program at all: pairs of passing configurations that differ in one knob, by their digests.
+"""Inertness: when a knob changes the program. The evidence is pairs of passing configurations that differ in one knob.
 
-That values are one program is claimed only of what was compared in every context: beside each value of every other
-knob, as far as one passes there. A knob that is read behind a flag looks idle wherever the flag is off.
+Equal digests mean one program. Values are claimed to be one program only if they were compared in every context, that
+is, with each value of every other knob with which a configuration passes. The reason: a knob that is read behind a flag
+looks idle wherever the flag is off.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from gluonmap.acquire.atoms import Atom
-from gluonmap.acquire.evidence import PASSED, Evidence
+from gluonmap.acquire.evidence import PASSED, EvidenceTable
 from gluonmap.acquire.plan import Row
 from gluonmap.acquire.region import Model
 from gluonmap.acquire.space import Mask, Rows
@@ -24,17 +25,17 @@ from gluonmap.constraints.semantics import words
 from gluonmap.model.joint_map import UNCOMPARED, Inertness, ValueClasses
 
 LEAST_SUPPORT = 3
-"""Neighbours on each side, below which a condition may be chance."""
+"""Fewest pairs on each side of a condition. With fewer, the condition may be chance."""
 WANTED_WHERE_MIXED = 12
-"""Neighbours of a knob that changes the program sometimes: so many tell when."""
+"""Pairs wanted of a knob that changes the program sometimes: enough to find out when."""
 AT_ONCE = 24
-"""Configurations that are wanted before their answers are looked at."""
+"""Most configurations that are requested before their answers are used."""
 
 NEVER, ALWAYS, SOMETIMES = "", "always", "sometimes"
-"""Conditions that are no relation."""
+"""Conditions that are not relations."""
 
-Cell = tuple[int, int]
-"""A value of a knob: column and place."""
+ContextValue = tuple[int, int]
+"""A value of a knob that is part of a context: column and index."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,15 @@ class Neighbours:
     first: Row
     second: Row
     same: bool
-    """They are one program."""
+    """Both have the same digest."""
 
     @property
     def values(self) -> frozenset[int]:
         return frozenset((self.first[self.column], self.second[self.column]))
 
 
-def neighbours(evidence: Evidence) -> list[Neighbours]:
-    """All pairs among what was asked and passed with a digest."""
+def neighbours(evidence: EvidenceTable) -> list[Neighbours]:
+    """Return all pairs of passing configurations with a digest that differ in one knob."""
     passed = [i for i in np.flatnonzero(evidence.labels == PASSED) if evidence.answers[i].digest]
     rows = [tuple(evidence.rows[i].tolist()) for i in passed]
     digests = [evidence.answers[i].digest for i in passed]
@@ -72,16 +73,16 @@ def neighbours(evidence: Evidence) -> list[Neighbours]:
 
 @dataclass(frozen=True)
 class Claim:
-    """That some values of a knob are one program, everywhere or in a region."""
+    """The claim that some values of a knob are one program, everywhere or in a region."""
 
     column: int
     values: frozenset[int]
     support: tuple[Neighbours, ...]
     where: Atom | None = None
     broken: bool = False
-    """The region is where `where` fails, not where it holds."""
+    """The region is where `where` is violated, not where it holds."""
     own: bool = True
-    """The region is where the knob matters at all, or where it does not; not one of these values' own."""
+    """The region belongs to the knob: where it matters at all, or where it does not. Else it belongs to two values."""
 
     def region(self, rows: Rows) -> Mask:
         if self.where is None:
@@ -91,33 +92,33 @@ class Claim:
 
 
 @dataclass
-class Knob:
-    """What the pairs of one knob tell."""
+class KnobComparisons:
+    """The compared pairs of one knob, and what follows from them."""
 
     column: int
     same: list[Neighbours] = field(default_factory=list)
     changed: list[Neighbours] = field(default_factory=list)
     condition: Atom | None = None
-    """It matters only where this holds, that is where its atom does not fail."""
+    """The knob matters only where this holds, that is, where its atom does not fail."""
     classes: list[frozenset[int]] = field(default_factory=list)
-    """Values that no pair tells apart, two and more."""
+    """Groups of two and more values that no pair distinguishes."""
     apart: list[Neighbours] = field(default_factory=list)
-    """Equal programs of values that others tell apart."""
+    """Pairs with equal programs whose values other pairs distinguish."""
 
 
 class Sameness:
-    """What is known of equal programs, and what must be asked before it may be claimed."""
+    """Equal programs in the evidence, and the comparisons that are missing before they may be claimed."""
 
-    def __init__(self, evidence: Evidence, model: Model, universe: Universe) -> None:
+    def __init__(self, evidence: EvidenceTable, model: Model, universe: Universe) -> None:
         self.evidence, self.model, self.universe, self.space = evidence, model, universe, evidence.space
-        self.knobs = [Knob(column) for column in range(len(self.space.names))]
+        self.knobs = [KnobComparisons(column) for column in range(len(self.space.names))]
         for pair in neighbours(evidence):
             (self.knobs[pair.column].same if pair.same else self.knobs[pair.column].changed).append(pair)
         self.idle = {knob.column for knob in self.knobs if not knob.changed}
         for knob in self.knobs:
             self._look(knob)
 
-    def _look(self, knob: Knob) -> None:
+    def _look(self, knob: KnobComparisons) -> None:
         if not knob.changed:
             return
         differ = {pair.values for pair in knob.changed}
@@ -128,27 +129,30 @@ class Sameness:
 
     # ---- claims ----------------------------------------------------------------------------------------------------
 
-    def never(self, knob: Knob) -> Claim:
-        """That the knob changes nothing."""
+    def never(self, knob: KnobComparisons) -> Claim:
+        """Return the claim that the knob changes nothing."""
         return Claim(knob.column, frozenset(range(self.space.sizes[knob.column])), tuple(knob.same))
 
-    def conditional(self, knob: Knob) -> Claim:
-        """That the knob changes nothing where its condition does not hold."""
+    def conditional(self, knob: KnobComparisons) -> Claim:
+        """Return the claim that the knob changes nothing where its condition does not hold."""
         values = frozenset(range(self.space.sizes[knob.column]))
         return Claim(knob.column, values, tuple(knob.apart), knob.condition, broken=True)
 
-    def equal(self, knob: Knob) -> Iterator[Claim]:
-        """Of values that are one program: wherever the knob matters, or, of two values, where a condition holds."""
+    def equal(self, knob: KnobComparisons) -> Iterator[Claim]:
+        """Yield the claims that values are one program.
+
+        The region is where the knob matters, or, for two values, where a condition of theirs holds.
+        """
         if knob.apart and knob.condition is None:
             yield from self._equal_somewhere(knob)
             return
         for group in knob.classes:
             pairs = [pair for pair in knob.same if pair.values <= group]
-            told = Claim(knob.column, group, (), knob.condition).region(_rows(pairs))
-            support = tuple(pair for pair, counts in zip(pairs, told, strict=True) if counts)
+            inside = Claim(knob.column, group, (), knob.condition).region(_rows(pairs))
+            support = tuple(pair for pair, counts in zip(pairs, inside, strict=True) if counts)
             yield Claim(knob.column, group, support, knob.condition)
 
-    def _equal_somewhere(self, knob: Knob) -> Iterator[Claim]:
+    def _equal_somewhere(self, knob: KnobComparisons) -> Iterator[Claim]:
         for values in sorted({pair.values for pair in knob.same}, key=sorted):
             same = [pair for pair in knob.same if pair.values == values]
             changed = [pair for pair in knob.changed if pair.values == values]
@@ -166,22 +170,22 @@ class Sameness:
 
     # ---- contexts --------------------------------------------------------------------------------------------------
 
-    def missing(self, claim: Claim) -> set[Cell]:
-        """Values of other knobs beside which the claim was not compared, though something passes there."""
+    def missing(self, claim: Claim) -> set[ContextValue]:
+        """Return the values of other knobs with which the claim was not compared, though something may pass there."""
         candidates = self._candidates(claim)
         return _cells(candidates, claim.column) - self._met(claim)
 
-    def _met(self, claim: Claim) -> set[Cell]:
+    def _met(self, claim: Claim) -> set[ContextValue]:
         return {cell for pair in claim.support for cell in enumerate(pair.first) if cell[0] != claim.column}
 
     @cached_property
     def _passed(self) -> Rows:
-        told = np.array([bool(answer.digest) for answer in self.evidence.answers], bool)
-        rows: Rows = self.evidence.rows[(self.evidence.labels == PASSED) & told]
+        has_digest = np.array([bool(answer.digest) for answer in self.evidence.answers], bool)
+        rows: Rows = self.evidence.rows[(self.evidence.labels == PASSED) & has_digest]
         return rows
 
     def _candidates(self, claim: Claim) -> Rows:
-        """Configurations not yet asked, predicted to pass, beside one that passed: a comparison each."""
+        """Return unasked configurations, predicted to pass, that differ from a passed one in the knob alone."""
         base = self._passed[np.isin(self._passed[:, claim.column], sorted(claim.values))]
         base = base[claim.region(base)]
         found = []
@@ -195,7 +199,7 @@ class Sameness:
         return fresh
 
     def wanted(self, most: int) -> list[Row]:
-        """Configurations that would back a claim in a context that it lacks, and some that tell when a knob matters."""
+        """Return configurations that support a claim in a missing context, and some that show when a knob matters."""
         if not len(self._passed):
             return []
         chosen: list[Row] = []
@@ -209,8 +213,8 @@ class Sameness:
                 chosen += self._filling(self.never(knob), set(chosen), set(), lacking)
         return chosen[: min(most, AT_ONCE)]
 
-    def _filling(self, claim: Claim, taken: set[Row], met: set[Cell], most: int) -> list[Row]:
-        """Few configurations that bring a claim into every context that it lacks."""
+    def _filling(self, claim: Claim, taken: set[Row], met: set[ContextValue], most: int) -> list[Row]:
+        """Return few configurations that together compare a claim in every missing context."""
         candidates = [row for row in map(tuple, self._candidates(claim).tolist()) if row not in taken]
         cells = {row: {cell for cell in enumerate(row) if cell[0] != claim.column} for row in candidates}
         compared = [sum(value in pair.values for pair in claim.support) for value in range(max(claim.values) + 1)]
@@ -225,13 +229,13 @@ class Sameness:
             candidates.remove(best)
         return chosen
 
-    # ---- what comes out --------------------------------------------------------------------------------------------
+    # ---- results ---------------------------------------------------------------------------------------------------
 
     def inertness(self) -> list[Inertness]:
-        """For each knob that was compared: when it changes the program."""
+        """Return when each compared knob changes the program."""
         return [self._inertness(knob) for knob in self.knobs if knob.same or knob.changed]
 
-    def _inertness(self, knob: Knob) -> Inertness:
+    def _inertness(self, knob: KnobComparisons) -> Inertness:
         name = self.space.names[knob.column]
         counts = len(knob.changed), len(knob.same)
         if not knob.changed:
@@ -251,16 +255,16 @@ class Sameness:
             return Inertness(name, SOMETIMES, text + self._said(missing), *counts)
         return Inertness(name, words(relation), f"{name} matters only if {words(relation)}", *counts, relation)
 
-    def _said(self, cells: Iterable[Cell]) -> str:
+    def _said(self, cells: Iterable[ContextValue]) -> str:
         ordered = sorted(cells)
         texts = [f"{self.space.names[c]} = {self.space.domains[c][v]}" for c, v in ordered[:3]]
         return ", ".join(texts) + (f" and {len(ordered) - 3} more" if len(ordered) > 3 else "")
 
     def value_classes(self) -> list[ValueClasses]:
-        """Values of a knob that are one program, as far as that may be claimed."""
+        """Return the values of each knob that may be claimed to be one program."""
         return [found for knob in self.knobs for found in self._value_classes(knob)]
 
-    def _value_classes(self, knob: Knob) -> Iterator[ValueClasses]:
+    def _value_classes(self, knob: KnobComparisons) -> Iterator[ValueClasses]:
         name, domain = self.space.names[knob.column], self.space.domains[knob.column]
         if not knob.changed:
             if knob.same and not self.missing(self.never(knob)):
@@ -281,10 +285,10 @@ class Sameness:
     def _shortest_condition(
         self, column: int, where: Sequence[Neighbours], elsewhere: Sequence[Neighbours]
     ) -> Atom | None:
-        """The shortest predicate that holds in all pairs of the one kind and in none of the other; None: nothing tells.
+        """Return the shortest predicate that holds for all pairs `where` and no pair `elsewhere`; None if none does.
 
-        It reads neither the knob nor one that never changed a program. A handful of pairs proves nothing: some
-        predicate always fits them.
+        It reads neither the knob itself nor a knob that never changed a program. A handful of pairs proves nothing:
+        some predicate always fits them, hence LEAST_SUPPORT.
         """
         if min(len(where), len(elsewhere)) < LEAST_SUPPORT:
             return None
@@ -299,7 +303,7 @@ class Sameness:
 
 
 def _classes(size: int, equal: set[frozenset[int]]) -> list[frozenset[int]]:
-    """Values joined where a pair of them is known to be equal and none of the others is known to differ."""
+    """Return groups of values in which every two are known to be equal (`equal`), built greedily in domain order."""
     classes: list[set[int]] = []
     for value in range(size):
         home = next((g for g in classes if all(frozenset((value, other)) in equal for other in g)), None)
@@ -310,8 +314,8 @@ def _classes(size: int, equal: set[frozenset[int]]) -> list[frozenset[int]]:
     return [frozenset(group) for group in classes]
 
 
-def _cells(rows: Rows, column: int) -> set[Cell]:
-    """The values of other knobs in some rows."""
+def _cells(rows: Rows, column: int) -> set[ContextValue]:
+    """Return the values of other knobs that occur in some rows."""
     return {(c, v) for c in range(rows.shape[1]) if c != column for v in np.unique(rows[:, c]).tolist()}
 
 

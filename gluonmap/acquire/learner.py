@@ -1,4 +1,4 @@
-"""What to ask, in order: learn, freeze the model and validate it, begin again where an answer surprises."""
+"""The order of a run: learn, freeze the model, validate it, and learn again after a surprising answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from gluonmap.acquire.answers import Answer
 from gluonmap.acquire.certificate import Validation
-from gluonmap.acquire.evidence import PASSED, UNKNOWN, Evidence
+from gluonmap.acquire.evidence import PASSED, UNKNOWN, EvidenceTable
 from gluonmap.acquire.forms import Forms
 from gluonmap.acquire.inert import Sameness
 from gluonmap.acquire.plan import Planner, Proposal, Row
@@ -19,30 +19,30 @@ from gluonmap.acquire.space import Mask, Rows, Space
 from gluonmap.acquire.universe import Universe
 
 ENUMERATED = 150
-"""Spaces up to this size are asked completely."""
+"""Spaces of up to this many configurations are asked completely."""
 VALIDATE_FROM = 92
-"""Questions after which the model is frozen and validated, whatever is still open."""
+"""Questions after which the model is frozen and validated, even if something is still open."""
 DEEP_PER_VALIDATION = 4
-"""Of so many questions after the first freeze, one serves the certificate while there is something left to learn."""
+"""After the first freeze, one of so many questions serves the certificate while there is something left to learn."""
 HOPELESS = 60
-"""Questions without a single pass after which the search for one ends."""
+"""Questions without a single pass, after which the search for one ends."""
 
 KEPT_FOR_INERTNESS = 5
-"""One of so many questions of the budget is kept for inertness, where programs are told."""
+"""One of so many questions of the budget is reserved for inertness, if answers carry digests."""
 MOST_AGAIN = 8
 MOST_NEIGHBOURS = 150
-"""Questions about inertness, at most."""
+"""Most questions about inertness."""
 
 BASELINE, KNOWN, VALIDATE, AGAIN = "baseline", "known", "validate", "again"
-"""Kinds of questions that count apart. KNOWN was never asked: the caller had the answer."""
+"""Kinds of questions that are counted separately. KNOWN was never asked: the caller had the answer."""
 
 Script = Iterator[Proposal | None]
-"""Questions, one after the other; None: an answer that is in flight is needed first."""
+"""Yields questions, one after the other. None means that an answer in flight is needed first."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How much may be asked, and how sure the certificate must be."""
+class LearningSettings:
+    """The limits on questions, and the confidence of the certificate."""
 
     budget: int = 300
     validate: int = 200
@@ -51,12 +51,12 @@ class Settings:
     deep: bool = False
     """Ask for rare combinations until the budget is used."""
     needs_baseline: bool = False
-    """Ask nothing more if the baseline fails."""
+    """End if the baseline fails."""
 
 
 @dataclass(frozen=True)
-class Progress:
-    """The model as it stands after some questions."""
+class LearningProgress:
+    """The model after some questions."""
 
     asked: int
     fails: Callable[[Rows], Mask]
@@ -66,7 +66,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Record:
-    """A configuration with its answer, and why it was asked."""
+    """A configuration, the kind of the question, and the answer."""
 
     row: Row
     kind: str
@@ -74,26 +74,26 @@ class Record:
 
 
 class Learner:
-    """One run over one space. `finish` of the package turns it into the result."""
+    """One run over one space. `explain.finish` turns it into the result."""
 
     def __init__(
         self,
         space: Space,
         universe: Universe,
         read: Sequence[ReadRule],
-        settings: Settings,
-        watch: Callable[[Progress], None] | None = None,
+        settings: LearningSettings,
+        watch: Callable[[LearningProgress], None] | None = None,
     ) -> None:
         self.space, self.universe, self.settings, self._watch = space, universe, settings, watch
         random = np.random.default_rng(settings.seed)
         self._random = random
         forms = Forms(space)
-        self.evidence = Evidence(space, forms, Predicates(space, forms))
+        self.evidence = EvidenceTable(space, forms, Predicates(space, forms))
         self.model = Model(self.evidence, read)
         self.planner = Planner(universe, self.evidence, self.model, random, settings.deep)
         self.validation = Validation(universe, random, settings.confidence)
         self.records: list[Record] = []
-        """What was answered, in that order; what the caller knew comes first."""
+        """Answered configurations in the order of the answers. Those that the caller knew come first."""
         self.in_flight: dict[Row, Proposal] = {}
         self.baseline: Row | None = None
         self.before_validation: int | None = None
@@ -107,7 +107,7 @@ class Learner:
 
     @property
     def asked(self) -> int:
-        """Questions that were answered."""
+        """Number of answered questions."""
         return sum(record.kind != KNOWN for record in self.records)
 
     @property
@@ -116,12 +116,12 @@ class Learner:
 
     @property
     def _validated(self) -> int:
-        told = sum(record.kind == VALIDATE for record in self.records)
-        return told + sum(proposal.kind == VALIDATE for proposal in self.in_flight.values())
+        answered = sum(record.kind == VALIDATE for record in self.records)
+        return answered + sum(proposal.kind == VALIDATE for proposal in self.in_flight.values())
 
     @property
     def may_learn(self) -> int:
-        """Questions for learning that are left."""
+        """Number of questions left for learning."""
         return self.settings.budget - (self._spent - self._validated)
 
     @property
@@ -131,7 +131,7 @@ class Learner:
     # ---- answers ---------------------------------------------------------------------------------------------------
 
     def take(self, row: Row, answer: Answer) -> None:
-        """Note an answer; `refresh` fits it."""
+        """Record an answer. `refresh` fits the model to it."""
         proposal = self.in_flight.pop(row, None)
         kind = KNOWN if proposal is None else proposal.kind
         self.evidence.add([row], [answer])
@@ -144,17 +144,17 @@ class Learner:
             self.validation.confirm(row)
 
     def refresh(self) -> None:
-        """Bring the model into agreement with the answers."""
+        """Fit the model to the answers, if there are new ones."""
         if self._fitted == len(self.records):
             return
         self._fitted = len(self.records)
         self.model.refit()
         if self._watch is not None:
             validating = self.before_validation is not None
-            self._watch(Progress(self.asked, self.model.fails, self.model.version, validating))
+            self._watch(LearningProgress(self.asked, self.model.fails, self.model.version, validating))
 
     def settle(self) -> None:
-        """End here: what the certificate says is about the model as it stands."""
+        """End the run here. The certificate then refers to the present model."""
         self.refresh()
         if self._frozen_version == self.model.version:
             return
@@ -165,7 +165,7 @@ class Learner:
     # ---- the run ---------------------------------------------------------------------------------------------------
 
     def script(self, baseline: Row | None) -> Script:
-        """Ask until nothing is left to learn, or all questions are used."""
+        """Yield questions until nothing is left to learn or all questions are used."""
         self.baseline = baseline
         if baseline is not None:
             if baseline not in self.evidence:
@@ -206,7 +206,7 @@ class Learner:
         return len(self.evidence) >= HOPELESS and not (self.evidence.labels == PASSED).any()
 
     def _plan(self) -> Generator[Proposal | None, None, Proposal | None]:
-        """The next question; None where none is left, or none before an answer that is in flight."""
+        """Return the next question; None if none is left, or if an answer in flight is needed first."""
         if self.before_validation is None:
             if self.may_learn > 0 and self._spent < VALIDATE_FROM:
                 proposal = self._learn(deep=False)
@@ -246,7 +246,7 @@ class Learner:
         self.validation.restart(self.model.groups())
 
     def _ask_again(self) -> Script:
-        """Ask once more what is the only failure of its kind: an unstable answer looks like that."""
+        """Ask again about each failure that alone supports an atom: an unstable answer looks like that."""
         for atoms in list(self.model.by_reason.values()):
             for atom in atoms:
                 if len(self._again) >= MOST_AGAIN:
@@ -258,7 +258,7 @@ class Learner:
                     yield Proposal(row, AGAIN)
 
     def _probe_inertness(self) -> Script:
-        """Ask beside what passed, until what is to be called one program was compared in every context."""
+        """Ask neighbours of passes until every claim of one program was compared in every context."""
         asked = 0
         while True:
             yield from self._wait()

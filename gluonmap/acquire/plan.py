@@ -1,4 +1,4 @@
-"""What to ask next: where explanations disagree, what was never seen together, and what might repair a failure."""
+"""The choice of the next question: doubt, coverage of combinations, and repairs of failures."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ import numpy.typing as npt
 
 from gluonmap.acquire.atoms import any_fails
 from gluonmap.acquire.certificate import reasons_broken
-from gluonmap.acquire.coverage import Cells, Codes, Seen
+from gluonmap.acquire.coverage import Cells, Codes, SeenCombinations
 from gluonmap.acquire.doubt import Pool
-from gluonmap.acquire.evidence import PASSED, Evidence
+from gluonmap.acquire.evidence import PASSED, EvidenceTable
 from gluonmap.acquire.region import Model
 from gluonmap.acquire.space import Mask, Rows
 from gluonmap.acquire.universe import MOST_LISTED, MOST_POOLED, Universe
 
 FIRST_DOUBT = 0.06
-"""Least doubt that is worth a question before the model is frozen."""
+"""Least doubt worth a question before the model is frozen. The doubt is min(p, 1 - p), p the probability of failure."""
 DEEP_DOUBT = 0.01
 LAST_DOUBT = 0.001
 FRESH_POOL = 12
-"""Plans after which a drawn pool is drawn again."""
+"""Number of plans after which a sampled pool is sampled again."""
 BORDERS = ((0.45, 80), (0.25, 60))
-"""Share of the asked neighbours that must speak against the model to make a configuration worth asking, and after how
-many such questions no more are asked: first among the other deep questions, then when these have run out."""
+"""(share, most): a configuration is asked if this share of its asked neighbours contradicts the model, up to this many
+times. The first pair applies among the other deep questions, the second after these have run out."""
 FEW_TRIPLES, FEW_BORDERS = 40, 40
-"""So many questions of these kinds are asked where the search is not thorough."""
+"""Most questions of these kinds in a search that is not thorough."""
 PLENTY = 3
-"""Failures seen of nothing but one arithmetic constraint, after which its repair is left for later."""
+"""Failures of one arithmetic constraint alone, after which its repair is left for later."""
 
 MORE_REASONS = 0.2
-"""Weight of a repair that has to get past one more reason: an island may lie beyond several."""
+"""Factor on the weight of a repair for each further reason that it must get past. A feasible island may lie beyond
+several."""
 
 Row = tuple[int, ...]
 Scores = npt.NDArray[np.float64]
@@ -41,7 +42,7 @@ Scores = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Proposal:
-    """One configuration to ask, and why."""
+    """A configuration to ask, and the kind of the question."""
 
     row: Row
     kind: str
@@ -51,19 +52,19 @@ Maker = Callable[[], Proposal | None]
 
 
 @dataclass(frozen=True)
-class View:
-    """The pool as the model of the moment sees it, until an answer changes it."""
+class PoolView:
+    """The pool with the predictions of the present model. An answer makes it obsolete."""
 
     pool: Pool
     asked: Mask
     predicted: Mask
-    """What fails, if the model is right."""
+    """Configurations that fail according to the model."""
     failing: Scores
-    """How likely each configuration fails."""
+    """Probability that each configuration fails."""
     broken: npt.NDArray[np.int64]
-    """How many reasons forbid it."""
+    """Number of reasons that forbid each configuration."""
     codes: dict[int, Codes]
-    """Combinations of values, by their order."""
+    """Order of a combination → the combinations of each configuration, see `coverage.Cells.codes`."""
 
     @property
     def rows(self) -> Rows:
@@ -72,28 +73,28 @@ class View:
 
 @dataclass
 class Planner:
-    """Chooses from a pool of configurations that may be asked."""
+    """The choice of the next question from a pool of configurations."""
 
     universe: Universe
-    evidence: Evidence
+    evidence: EvidenceTable
     model: Model
     random: np.random.Generator
     thorough: bool = False
-    """Triples of values and borders until the budget is used, not only a few."""
+    """Ask about triples of values and borders until the budget is used, not only a few times."""
     plans: int = 0
     asked: Counter[str] = field(default_factory=Counter)
     """Proposals by kind."""
-    _view: View | None = None
+    _view: PoolView | None = None
     _viewed: tuple[int, int] = (-1, -1)
     _drawn: int = 0
-    _seen: dict[int, Seen] = field(default_factory=dict)
+    _seen: dict[int, SeenCombinations] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for order in (2, 3):
-            self._seen[order] = Seen(self.universe.space, order)
+            self._seen[order] = SeenCombinations(self.universe.space, order)
 
     def propose(self, in_flight: Sequence[Proposal], *, deep: bool) -> Proposal | None:
-        """A configuration unlike those in flight; None where nothing is left to learn by these means."""
+        """Return a configuration that is not in flight; None if these means leave nothing to learn."""
         view = self._look()
         coming = np.array([proposal.row for proposal in in_flight], np.int16).reshape(
             -1, len(self.universe.space.names)
@@ -111,8 +112,8 @@ class Planner:
                 return proposal
         return None
 
-    def _makers(self, turn: int, view: View, free: Mask, coming: Rows, *, deep: bool) -> list[Maker]:
-        """Ways to find a question, in the order in which they are tried this time."""
+    def _makers(self, turn: int, view: PoolView, free: Mask, coming: Rows, *, deep: bool) -> list[Maker]:
+        """Return the ways to find a question, in the order in which they are tried this time."""
         first: list[Maker] = [
             lambda: self._doubted(view, free, FIRST_DOUBT, coming),
             lambda: self._covering(2, view, free & ~view.predicted, coming),
@@ -142,7 +143,7 @@ class Planner:
         turn %= len(later)
         return [*first, *later[turn:], *later[:turn], *last]
 
-    def _look(self) -> View:
+    def _look(self) -> PoolView:
         stamp = (self.evidence.revision, self.model.version)
         old = self._view
         if old is not None and stamp == self._viewed:
@@ -162,14 +163,14 @@ class Planner:
         asked = np.array([row in self.evidence for row in map(tuple, rows.tolist())], bool)
         failing = self.model.failure_probability(pool)
         broken = reasons_broken(self.model.groups(), rows)
-        self._view, self._viewed = View(pool, asked, broken > 0, failing, broken, codes), stamp
+        self._view, self._viewed = PoolView(pool, asked, broken > 0, failing, broken, codes), stamp
         return self._view
 
     # ---- doubt -----------------------------------------------------------------------------------------------------
 
-    def _doubted(self, view: View, free: Mask, least: float, coming: Rows) -> Proposal | None:
+    def _doubted(self, view: PoolView, free: Mask, least: float, coming: Rows) -> Proposal | None:
         doubt = np.where(free, np.minimum(view.failing, 1 - view.failing), 0)
-        for row in coming:  # what is in flight at a time asks different things
+        for row in coming:  # questions in flight together should ask about different things
             near = (view.rows != row).sum(1) < 2
             doubt = np.where(near, doubt * 0.3, doubt)
         if doubt.max() < least:
@@ -177,10 +178,11 @@ class Planner:
         best = np.flatnonzero(doubt >= doubt.max() - 1e-9)
         return Proposal(_row(view, self.random.choice(best)), "doubt")
 
-    def _bordering(self, view: View, free: Mask, coming: Rows, least: float, most: int) -> Proposal | None:
-        """A configuration whose asked neighbours, one move away, mostly speak against the model.
+    def _bordering(self, view: PoolView, free: Mask, coming: Rows, least: float, most: int) -> Proposal | None:
+        """Return a configuration whose asked neighbours, one move away, mostly contradict the model.
 
-        Knobs that no constraint reads are left out: what was asked but for them is not asked again.
+        Knobs that no constraint reads are ignored: a configuration that differs from an asked one only in them is not
+        asked.
         """
         used = sorted({column for atom in self.model.atoms() for column in atom.columns})
         known = self.evidence.labels >= PASSED
@@ -199,8 +201,8 @@ class Planner:
 
     # ---- coverage --------------------------------------------------------------------------------------------------
 
-    def _covering(self, order: int, view: View, usable: Mask, coming: Rows) -> Proposal | None:
-        """The configuration predicted to pass that holds most combinations never seen passing."""
+    def _covering(self, order: int, view: PoolView, usable: Mask, coming: Rows) -> Proposal | None:
+        """Return the configuration predicted to pass with the most combinations that never occurred in a pass."""
         places = np.flatnonzero(usable)
         seen = self._seen[order]
         if not len(places) or not seen.usable:
@@ -214,8 +216,11 @@ class Planner:
 
     # ---- repair ----------------------------------------------------------------------------------------------------
 
-    def _repairing(self, view: View, free: Mask, coming: Rows, *, deep: bool) -> Proposal | None:
-        """A configuration that violates one atom only, with values that were never tried beside it."""
+    def _repairing(self, view: PoolView, free: Mask, coming: Rows, *, deep: bool) -> Proposal | None:
+        """Return a configuration with one cause of failure and values that were never tried with it.
+
+        With `deep`, up to three reasons may forbid the configuration; else one.
+        """
         rows, broken = view.rows, view.broken
         asked = np.concatenate([self.evidence.rows, coming])
         asked_broken = reasons_broken(self.model.groups(), asked)
@@ -234,10 +239,10 @@ class Planner:
                     best = (float(part * weight * gain[place]), int(places[place]))
         return None if best is None else Proposal(_row(view, best[1]), "repair2" if deep else "repair")
 
-    def _joining(self, view: View, free: Mask, coming: Rows) -> Proposal | None:
-        """A configuration with a value that never passed, beside partners that the same reason reads.
+    def _joining(self, view: PoolView, free: Mask, coming: Rows) -> Proposal | None:
+        """Return a configuration with a value that never passed, and untried values of knobs that its reason reads.
 
-        One that violates this reason only, with most pairs of values of the reason's knobs never tried beside it.
+        It violates this reason only, and has the most pairs of the reason's values never tried with that value.
         """
         asked = np.concatenate([self.evidence.rows, coming])
         space, passing = self.universe.space, self.evidence.rows[self.evidence.labels == PASSED]
@@ -262,9 +267,9 @@ class Planner:
         return None if best is None else Proposal(_row(view, best[1]), "join")
 
     def _causes(self, rows: Rows, asked: Rows) -> Iterator[tuple[Mask, Mask, int | None, float]]:
-        """What a failure may be due to: a value that never passed (with its knob), or an atom over several knobs.
+        """Yield the possible causes of a failure: a value that never passed, or an atom over several knobs.
 
-        Each as masks over the pool and over what was asked, and with its weight.
+        Each is (mask over the pool, mask over the asked rows, column of the value or None, weight).
         """
         passing = self.evidence.rows[self.evidence.labels == PASSED]
         for column, size in enumerate(self.universe.space.sizes):
@@ -275,7 +280,7 @@ class Planner:
                 yield atom.fails(rows), atom.fails(asked), None, 0.5 if len(atom.parts) > 1 else 0.3
 
     def _repair_gain(self, always: int | None, candidates: Rows, tried: Rows, *, deep: bool) -> Scores:
-        """How many values, pairs and triples of values were never tried beside the cause."""
+        """Return the weighted number of values, pairs and triples that were never tried together with the cause."""
         gain = self._untried(always, 1, candidates, tried)
         if deep:
             gain += 0.25 * self._untried(always, 2, candidates, tried)
@@ -292,5 +297,5 @@ class Planner:
         return found
 
 
-def _row(view: View, place: int) -> Row:
+def _row(view: PoolView, place: int) -> Row:
     return tuple(view.rows[place].tolist())

@@ -1,4 +1,4 @@
-"""Conditions over one or two knobs, with every threshold: what conjunctions are made of."""
+"""Predicates: conditions over one or two knobs with every threshold. Conjunctions consist of them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gluonmap.acquire.space import Mask, Rows, Space
 from gluonmap.model.relations import Op
 
 MOST_PREDICATES = 2_200
-"""Pairs of predicates are searched: 2,200 of them are 2.4 million pairs."""
+"""Most predicates of a space. Pairs are searched: 2,200 predicates make 2.4 million pairs."""
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """A condition and its truth over the domains of its columns."""
+    """A condition and its truth table over the domains of its columns."""
 
     part: Part
     columns: tuple[int, ...]
@@ -29,7 +29,7 @@ class Predicate:
 
 
 class Predicates:
-    """All conditions of a space, evaluated together; those that are equal on the domain only once."""
+    """All predicates of a space, evaluated together. Of those with the same truth table the shortest is kept."""
 
     def __init__(self, space: Space, forms: Forms) -> None:
         self.space = space
@@ -46,7 +46,7 @@ class Predicates:
         return len(self.items)
 
     def truth(self, rows: Rows) -> Mask:
-        """Truth of all predicates (one a row) on configurations (one a column)."""
+        """Return the truth of all predicates: predicates by rows, configurations by columns."""
         result = np.zeros((len(self.items), len(rows)), bool)
         for columns, indices in self._groups.items():
             table = np.moveaxis(self._tables[columns], 0, -1)
@@ -112,7 +112,7 @@ class Predicates:
 
 
 def _level_bits(level: float, op: Op) -> float:
-    """A comparison with 1 is one knob against another: more natural than any other ratio."""
+    """Return the bits of a threshold. A ratio compared with 1 compares two knobs, which is the most natural."""
     return (-1.0 if abs(level) < 1e-6 else 0.0) + (0.5 if op in (Op.EQUAL, Op.UNEQUAL) else 0.0)
 
 
@@ -128,7 +128,7 @@ def _distinct(items: list[Predicate]) -> list[Predicate]:
 
 
 def _fewer_columns(item: Predicate) -> bool:
-    """Whether a condition on two knobs depends on only one of them."""
+    """Return whether a condition on two knobs depends on only one of them."""
     if len(item.columns) < 2:
         return False
     table: Mask = item.table

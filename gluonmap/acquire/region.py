@@ -1,4 +1,4 @@
-"""The model: for each reason the atoms that forbid configurations, kept in agreement with the evidence."""
+"""The model: for each reason the atoms that forbid configurations, fitted to the evidence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from gluonmap.acquire.atoms import Atom, Stated, any_fails
 from gluonmap.acquire.doubt import Alternative, Pool, alternatives, merged, slot_probability
-from gluonmap.acquire.evidence import PASSED, Evidence
+from gluonmap.acquire.evidence import PASSED, EvidenceTable
 from gluonmap.acquire.fit import Past, Problem, cover
 from gluonmap.acquire.space import Mask, Numbers, Rows, Space
 from gluonmap.constraints import shared_memory
@@ -19,26 +19,26 @@ from gluonmap.model.relations import Relation
 
 READ_BITS = 3.0
 SHARED_BITS = 7.0
-"""What it costs to explain a failure by a constraint learned for another reason."""
+"""Bits of an atom that was learned for another reason."""
 
 
 @dataclass(frozen=True)
 class ReadRule:
-    """A demand read from the source: an offer to explain failures, dropped where a pass contradicts it."""
+    """A demand read from the source. It may explain failures, and is dropped if a pass contradicts it."""
 
     atom: Atom
     text: str
 
 
 class Model:
-    """Atoms by reason; what is read from the source holds from the start."""
+    """Atoms by reason. Demands read from the source hold from the start."""
 
-    def __init__(self, evidence: Evidence, read: Sequence[ReadRule]) -> None:
+    def __init__(self, evidence: EvidenceTable, read: Sequence[ReadRule]) -> None:
         self.evidence = evidence
         self.read = list(read)
         self.by_reason: dict[int, list[Atom]] = {}
         self.version = 0
-        """Grows whenever a prediction may have changed."""
+        """Incremented whenever a prediction may have changed."""
         self.formula: shared_memory.Formula | None = None
         self.limit: int | None = None
         self._tried_bytes = 0
@@ -46,13 +46,13 @@ class Model:
         self._slots: dict[tuple[int, Atom], tuple[bytes, list[Alternative]]] = {}
 
     def atoms(self) -> list[Atom]:
-        """All atoms, each once."""
+        """Return all atoms, each once."""
         return list(
             dict.fromkeys([*(r.atom for r in self.read), *(a for found in self.by_reason.values() for a in found)])
         )
 
     def groups(self) -> list[list[Atom]]:
-        """The atoms of each reason; what was read from the source and named by no failure is a reason of its own."""
+        """Return the atoms of each reason. A demand of the source that no failure named is a separate reason."""
         named = {atom.parts for found in self.by_reason.values() for atom in found}
         return [*([r.atom] for r in self.read if r.atom.parts not in named), *self.by_reason.values()]
 
@@ -72,7 +72,7 @@ class Model:
         return Problem(evidence, evidence.positives(reason), negative, past, offers=tuple(offers))
 
     def refit(self) -> None:
-        """Fit again what the evidence contradicts."""
+        """Fit the reasons whose atoms the evidence contradicts."""
         self._drop_read_rules()
         self._fit_budget()
         for reason in range(1, len(self.evidence.reasons) + 1):
@@ -102,7 +102,7 @@ class Model:
             self.version += 1
 
     def shorten(self) -> None:
-        """Fit every reason anew, and keep what is shorter: early atoms were chosen on little evidence."""
+        """Fit every reason again, and keep the result if it is shorter: early atoms were chosen on little evidence."""
         for reason, atoms in list(self.by_reason.items()):
             if any(isinstance(atom.parts[0], Stated) for atom in atoms):
                 continue
@@ -122,7 +122,7 @@ class Model:
     # ---- shared memory ---------------------------------------------------------------------------------------------
 
     def _fit_budget(self) -> None:
-        """Fit the bytes again once the formula fails, or many more data are there for one that was not found."""
+        """Fit the formula of the bytes again if it fails, or if there was none and there are many more data."""
         if self.evidence.budget is None:
             return
         rows, needed = self.evidence.shared_bytes()
@@ -158,7 +158,7 @@ class Model:
     # ---- doubt -----------------------------------------------------------------------------------------------------
 
     def failure_probability(self, pool: Pool) -> Numbers:
-        """How likely each configuration of the pool fails, over all short explanations of what was seen."""
+        """Return the probability that each configuration of the pool fails, over all short explanations."""
         passes = np.ones(len(pool.rows))
         for atom in (rule.atom for rule in self.read):
             passes *= 1 - 0.9 * atom.fails(pool.rows)
@@ -183,13 +183,16 @@ class Model:
         return owned if owned.any() else mine
 
     def open_alternatives(self, reason: int, atom: Atom) -> list[Alternative]:
-        """Everything else that explains the failures of an atom as well."""
+        """Return all other short explanations of the failures of an atom."""
         problem = self.problem(reason)
         return alternatives(problem, atom, self._owned(problem, self.by_reason[reason], atom))
 
 
 def stated_atom(space: Space, relation: Relation, bits: float) -> Atom | None:
-    """The atom "fails where the relation is not met"; None where it is about no open knob, or too wide for a table."""
+    """Return the atom "fails where the relation is violated".
+
+    Return None if the relation reads no open knob, or is too wide for a table.
+    """
     try:
         domains = [*space.domains, *((value,) for value in space.fixed.values())]
         factor = relation_factor([*space.names, *space.fixed], domains, relation)

@@ -1,4 +1,4 @@
-"""What was learned: constraints in words with their evidence, the certificate, coverage, and what each knob needs."""
+"""The result of learning: constraints in words with their evidence, certificate, coverage, inertness of the knobs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Certificate, Constraint, CoverageCount, Inertness, Unstable, ValueClasses
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """One question, why it was asked, and the answer."""
+class AnsweredQuestion(msgspec.Struct, frozen=True):
+    """A question, its kind, and the answer."""
 
     config: Config
     kind: str
@@ -20,14 +20,14 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """The feasible region as far as it was learned."""
+    """The learned feasible region with its evidence."""
 
     domains: dict[str, tuple[Value, ...]]
     constraints: tuple[Constraint, ...]
-    asked: tuple[Asked, ...]
-    """In the order asked."""
+    asked: tuple[AnsweredQuestion, ...]
+    """Questions in the order of the answers."""
     before_validation: int
-    """Questions before the first that served the certificate."""
+    """Number of questions before the first that served the certificate."""
     certificate: Certificate
     coverage: tuple[CoverageCount, ...]
     inertness: tuple[Inertness, ...] = ()
@@ -36,20 +36,20 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     unknown: tuple[Config, ...] = ()
     """Configurations without an answer that is evidence (deadline, fault)."""
     size: int = 0
-    """Configurations that could be asked."""
+    """Number of configurations that may be asked."""
     feasible: int | None = None
-    """Of them, those that meet all constraints; None: too entangled to count."""
+    """Number of these that meet all constraints; None if the constraints are too entangled to count."""
     enumerated: bool = False
     """Every configuration was asked."""
     formula: str = ""
-    """Bytes of shared memory, where a formula meets all that was reported."""
+    """Formula of the bytes of shared memory that matches all reported bytes; "" if none was found."""
     notes: tuple[str, ...] = ()
-    """What a reader should know first, and what to do next."""
+    """The most important facts for a reader, and the next step."""
 
     def allows(self, config: Config) -> bool:
-        """Whether all constraints are met."""
+        """Return whether a configuration meets all constraints."""
         return all(holds(item.relation, config) for item in self.constraints)
 
     def broken_by(self, config: Config) -> tuple[Constraint, ...]:
-        """The constraints that a configuration violates."""
+        """Return the constraints that a configuration violates."""
         return tuple(item for item in self.constraints if not holds(item.relation, config))

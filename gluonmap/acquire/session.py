@@ -1,4 +1,4 @@
-"""A run of the learner one question at a time, so that the caller keeps as many in flight as it has cores."""
+"""A run of the learner, one question at a time. The caller decides how many questions are in flight."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gluonmap.model.relations import Relation
 
 @dataclass(frozen=True)
 class Question:
-    """A configuration to ask, and why."""
+    """A configuration to ask, and the kind of the question."""
 
     config: Config
     kind: str
     again: bool = False
-    """It is asked a second time to see whether the answer is stable: ask afresh, not from records."""
+    """The configuration is asked a second time to see whether the answer is stable: do not answer from records."""
 
 
 class Session:
-    """Questions and answers, in any order. The same seed and the same order of answers bring the same questions."""
+    """Questions and answers. Answers may arrive in any order; the same seed and order give the same questions."""
 
     def __init__(
         self, learner: Learner, baseline: Row | None, given: Sequence[Relation], read: Sequence[LiteralRule]
@@ -37,7 +37,7 @@ class Session:
         self._over = False
 
     def next(self) -> Question | None:
-        """The next configuration to ask; None: none before an answer that is in flight, or the run is over."""
+        """Return the next configuration to ask; None if an answer in flight is needed first, or if the run is over."""
         self._look()
         proposal, self._held = self._held, None
         if proposal is None:
@@ -46,42 +46,42 @@ class Session:
         return Question(self._learner.space.decode(proposal.row), proposal.kind, proposal.kind == AGAIN)
 
     def tell(self, config: Mapping[str, Value], answer: Answer) -> None:
-        """Take an answer. One to a configuration that is not in flight is evidence, and counts as no question."""
+        """Take an answer. If its configuration is not in flight, it is evidence but counts as no question."""
         self._learner.take(self._learner.space.encode(config), answer)
 
     def stop(self) -> None:
-        """Ask no more; answers to what is in flight may still be told."""
+        """Ask no more. Answers to questions in flight are still accepted."""
         self._over, self._held = True, None
 
     def finish(self) -> Learned:
-        """What was learned so far, at any time; what is in flight counts for nothing."""
+        """Return the result so far. Questions in flight are ignored."""
         self._learner.settle()
         return finish(self._learner, self._given, self._read)
 
     @property
     def done(self) -> bool:
-        """Whether nothing is in flight and nothing more is to be asked."""
+        """Whether nothing is in flight and there is no further question."""
         if not self.in_flight:
             self._look()
         return self._over and not self.in_flight
 
     @property
     def in_flight(self) -> int:
-        """Questions without an answer."""
+        """Number of questions without an answer."""
         return len(self._learner.in_flight)
 
     @property
     def asked(self) -> int:
-        """Questions that were answered; what the caller knew before does not count."""
+        """Number of answered questions. Configurations that the caller knew do not count."""
         return self._learner.asked
 
     @property
     def validating(self) -> bool:
-        """Whether the first question for the certificate is behind."""
+        """Whether validation has begun."""
         return self._learner.before_validation is not None
 
     def _look(self) -> None:
-        """Hold the next question, if there is one now."""
+        """Fetch and hold the next question, if there is one now."""
         if self._over or self._held is not None:
             return
         self._learner.refresh()

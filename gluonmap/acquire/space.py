@@ -1,4 +1,4 @@
-"""The space that is learned: ordered domains, configurations as rows of indices, knobs as numeric axes."""
+"""The space to learn: ordered domains, configurations as rows of indices, knobs as numeric axes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gluonmap.model.candidate import Config, Value
 from gluonmap.model.relations import Knob, View
 
 Rows = npt.NDArray[np.int16]
-"""Configurations, one a row: the index of each knob's value in its domain."""
+"""Configurations by rows, knobs by columns: the index of each knob's value in its domain."""
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.float64]
 
@@ -25,20 +25,20 @@ VIEWS = (View.PLAIN, View.BYTES, View.POWER, View.EVEN_PART)
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A knob seen as a positive number: what products and ratios are made of."""
+    """A knob viewed as a positive number, for products and ratios."""
 
     column: int
     term: Knob
     logs: Numbers
-    """log2 of the number, by index of the value."""
+    """log2 of the number, by the index of the value."""
     unit: Unit
     zero: bool = False
-    """One of the numbers is 0: its logarithm stands so low that no product with it matters."""
+    """One of the numbers is 0. Its logarithm, LOG_OF_ZERO, is so low that other factors of a product do not matter."""
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Names and ordered domains; knobs with one value take no part in learning."""
+    """Names and ordered domains of the open knobs. Knobs with one value are `fixed` and take no part in learning."""
 
     names: tuple[str, ...]
     domains: tuple[tuple[Value, ...], ...]
@@ -53,25 +53,29 @@ class Space:
         return math.prod(self.sizes)
 
     def encode(self, config: Mapping[str, Value]) -> tuple[int, ...]:
-        """The row of a configuration. Raises ValueError for a value that is not in the domain."""
+        """Return the row of a configuration.
+
+        Raises:
+            ValueError: a value is not in its domain.
+        """
         return tuple(_place(domain, config[name]) for name, domain in zip(self.names, self.domains, strict=True))
 
     def decode(self, row: Iterable[int]) -> Config:
-        """The configuration of a row, fixed knobs included."""
+        """Return the configuration of a row, fixed knobs included."""
         values = {n: d[int(i)] for n, d, i in zip(self.names, self.domains, row, strict=True)}
         return {**self.fixed, **values}
 
     def offsets(self) -> npt.NDArray[np.int64]:
-        """First number of each knob's values when all values of all knobs are numbered through."""
+        """Return the first number of each knob's values in a numbering of all values of all knobs."""
         return np.cumsum([0, *self.sizes])
 
     def all_rows(self) -> Rows:
-        """Every configuration, first knob slowest."""
+        """Return every configuration; the first knob varies slowest."""
         grids = np.meshgrid(*[np.arange(size, dtype=np.int16) for size in self.sizes], indexing="ij")
         return np.stack([grid.ravel() for grid in grids], 1) if grids else np.zeros((1, 0), np.int16)
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[np.object_]]:
-        """Values by knob, for relations over columns; fixed knobs included."""
+        """Return the values by knob, for relations over columns; fixed knobs included."""
         tables = [_values(domain) for domain in self.domains]
         found = {name: tables[j][rows[:, j]] for j, name in enumerate(self.names)}
         for name, value in self.fixed.items():
@@ -82,7 +86,7 @@ class Space:
         return np.stack([random.integers(0, size, count) for size in self.sizes], 1).astype(np.int16)
 
     def numeric(self, column: int) -> bool:
-        """Whether the knob's values are numbers with an order that means something."""
+        """Return whether the knob's values are numbers, whose order has a meaning."""
         domain = self.domains[column]
         return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in domain)
 
@@ -90,7 +94,7 @@ class Space:
         return unit_of(self.names[column], self.domains[column])
 
     def axes(self) -> list[Axis]:
-        """Every way to see a knob as a positive number, the plain one first."""
+        """Return every view of each knob as a positive number, the plain one first."""
         found: list[Axis] = []
         for column, view in itertools.product(range(len(self.names)), VIEWS):
             numbers = [view_of(value, view) for value in self.domains[column]]
@@ -108,7 +112,7 @@ class Space:
 
 
 def space_of(domains: Mapping[str, Sequence[Value]]) -> Space:
-    """The space of ordered domains. A knob with a single value is fixed, unless all are."""
+    """Return the space of ordered domains. A knob with one value is fixed; if all are, the first stays open."""
     open_knobs = {name: tuple(values) for name, values in domains.items() if len(values) > 1}
     if not open_knobs:  # a space of one configuration
         open_knobs = {name: tuple(values) for name, values in list(domains.items())[:1]}

@@ -1,4 +1,4 @@
-"""What a run can say honestly, in sentences: its structure, and the one thing to know first."""
+"""Sentences about a run: what its questions cover, and what a reader must know first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ORDER = {1: "value", 2: "value pair", 3: "value triple"}
 
 
 def structural(learner: Learner, coverage: Sequence[CoverageCount]) -> list[str]:
-    """What was tried, whatever the draws prove."""
+    """Return sentences about the combinations that were tried. They hold independently of the draws."""
     found = []
     for item in coverage:
         if item.order == 1:
@@ -34,7 +34,7 @@ def structural(learner: Learner, coverage: Sequence[CoverageCount]) -> list[str]
 
 
 def _untried_repairs(learner: Learner) -> int:
-    """Failing values times values of other knobs that never met in a failure."""
+    """Return the number of pairs (failing value, value of another knob) that never occurred together in a failure."""
     evidence, space = learner.evidence, learner.space
     failed = evidence.rows[evidence.labels > PASSED]
     left = 0
@@ -53,7 +53,7 @@ def _untried_repairs(learner: Learner) -> int:
 
 
 def notes(learner: Learner, size: int, feasible: int | None) -> Iterator[str]:
-    """The sentence that helps most, and what to do next."""
+    """Yield the most important facts about a run, with the next step."""
     evidence = learner.evidence
     passed = int((evidence.labels == PASSED).sum())
     yield from _about_baseline(learner, passed)
@@ -73,8 +73,8 @@ def notes(learner: Learner, size: int, feasible: int | None) -> Iterator[str]:
         )
     if learner.may_learn <= 0 and not learner.enumerated:
         yield (
-            f"All {learner.settings.budget} questions for learning were used; what was not yet seen together stands in "
-            "the coverage. Ask on with a larger --budget: what is known is not asked again."
+            f"All {learner.settings.budget} questions for learning were used; the coverage lists what was not yet seen "
+            "together. Continue with a larger --budget: known answers are not asked again."
         )
 
 

@@ -1,4 +1,4 @@
-"""The configurations that may be asked: listed where they are few, drawn where they are many."""
+"""The configurations that may be asked: a list if they are few, random draws if they are many."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOST_POOLED = 3_000
 
 
 class Universe:
-    """All configurations of a space, or the listed ones, that the user's restrictions allow."""
+    """The configurations of a space, or of a given list, that the user's restrictions allow."""
 
     def __init__(self, space: Space, given: Sequence[Atom], only: Rows | None, random: np.random.Generator) -> None:
         self.space = space
         self.given = tuple(given)
         self._random = random
         self.rows: Rows | None = None
-        """Every configuration; None where they are too many to list."""
+        """Every configuration; None if there are too many to list."""
         if only is not None or space.size <= MOST_LISTED:
             rows = space.all_rows() if only is None else only
             self.rows = rows[~any_fails(self.given, rows)]
@@ -36,7 +36,7 @@ class Universe:
         return self.space.size if not self.given else elimination(self.space, self.given).count
 
     def contains(self, rows: Rows) -> Mask:
-        """Which configurations belong to it."""
+        """Return a mask of the rows that may be asked."""
         if self.rows is None:
             return ~any_fails(self.given, rows)
         codes = self._encode(rows)
@@ -53,7 +53,7 @@ class Universe:
         return found
 
     def pool(self, groups: Sequence[Sequence[Atom]], passing: Rows, failing: Rows) -> Rows:
-        """Configurations worth looking at: all, or a few thousand of every kind. `groups`: the atoms of each reason."""
+        """Return all configurations, or a few thousand of every kind. `groups` holds the atoms of each reason."""
         if self.rows is not None and len(self.rows) <= MOST_POOLED:
             return self.rows
         quarter = MOST_POOLED // 4
@@ -76,7 +76,7 @@ class Universe:
         return self.space.random_rows(count, self._random)
 
     def neighbours(self, rows: Rows, moves: tuple[int, int]) -> Rows:
-        """The rows with a few knobs turned."""
+        """Return the rows with a few knobs changed: at least `moves[0]` draws a row, at most `moves[1]`."""
         found = rows.copy()
         if not len(found):
             return found
@@ -88,20 +88,20 @@ class Universe:
         return found
 
     def _redrawn(self, rows: Rows, columns: Sequence[int], count: int) -> Rows:
-        """The rows with other values of the knobs that one reason reads."""
+        """Return passing rows with random values of the knobs `columns` that one reason reads."""
         found = rows[self._random.integers(0, len(rows), count)]
         found[:, columns] = self.space.random_rows(count, self._random)[:, columns]
         return found
 
     def _between(self, failing: Rows, passing: Rows, count: int) -> Rows:
-        """Mixtures of a failing configuration and a passing one."""
+        """Return mixtures of a failing configuration and a passing one."""
         bad = failing[self._random.integers(0, len(failing), count)]
         good = passing[self._random.integers(0, len(passing), count)]
         mixed: Rows = np.where(self._random.random(bad.shape) < self._random.random((count, 1)), bad, good)
         return mixed
 
     def valid(self, atoms: Sequence[Atom], count: int) -> Rows:
-        """Uniform draws among what no atom forbids."""
+        """Return uniform draws among the configurations that no atom forbids."""
         if self.rows is not None:
             free = np.flatnonzero(~any_fails(atoms, self.rows))
             return self.rows[self._random.choice(free, count)] if len(free) else self.rows[:0]
@@ -113,7 +113,7 @@ class Universe:
 
 
 def atom_table(space: Space, atom: Atom, columns: Sequence[int]) -> Mask:
-    """Where an atom fails, over the product of the domains of `columns`."""
+    """Return where an atom fails, over the product of the domains of `columns`."""
     sizes = [space.sizes[column] for column in columns]
     grids = np.meshgrid(*[np.arange(size, dtype=np.int16) for size in sizes], indexing="ij")
     rows = np.zeros((int(np.prod(sizes)), len(space.names)), np.int16)
@@ -123,7 +123,7 @@ def atom_table(space: Space, atom: Atom, columns: Sequence[int]) -> Mask:
 
 
 def factors(space: Space, atoms: Sequence[Atom], *, broken: Atom | None = None) -> list[Factor]:
-    """Tables of what the atoms allow, one for all atoms on the same knobs; `broken` must fail instead."""
+    """Return tables of what the atoms allow, one for all atoms on the same knobs. `broken` must fail instead."""
     groups: dict[tuple[int, ...], Mask] = {}
     for atom in atoms:
         columns = tuple(sorted(atom.columns))
@@ -134,5 +134,5 @@ def factors(space: Space, atoms: Sequence[Atom], *, broken: Atom | None = None) 
 
 
 def elimination(space: Space, atoms: Sequence[Atom], *, broken: Atom | None = None) -> Elimination:
-    """What the atoms allow, ready for counting and drawing."""
+    """Return the configurations that the atoms allow, ready for counting and drawing. `broken` must fail instead."""
     return Elimination(space.sizes, factors(space, atoms, broken=broken))

@@ -11,18 +11,21 @@ from gluonmap.model.errors import OracleFault
 from gluonmap.model.events import Event
 from gluonmap.model.targets import Target
 from gluonmap.model.verdict import Answer, Verdict
-from gluonmap.probe.campaign import DEADLINE_PER_BASELINE, IMPORT_DEADLINE_S, LEAST_DEADLINE_S, Campaign, Opened
+from gluonmap.probe.campaign import Campaign
+from gluonmap.probe.session import KernelSession
+from gluonmap.probe.settings import DEADLINE_PER_BASELINE, IMPORT_DEADLINE_S, LEAST_DEADLINE_S
 from gluonmap.runner import diagnostics, journal
-from gluonmap.runner.determinism import SecondOpinion
-from gluonmap.worker.protocol import Choice, Job, KernelFile, Limits
+from gluonmap.runner.determinism import DeterminismCheck
+from gluonmap.worker.protocol import Choice, Job, Limits
 
 
 class Asking:
     """One kernel on one target."""
 
-    def __init__(self, campaign: Campaign, kernel: Opened, target: Target, second: SecondOpinion) -> None:
+    def __init__(self, campaign: Campaign, kernel: KernelSession, target: Target, second: DeterminismCheck) -> None:
         self.campaign, self.kernel, self.target, self.second = campaign, kernel, target, second
         self.settings, self.inspection = campaign.settings, kernel.head.inspection
+        self.oracle = kernel.oracle
         self.answers: dict[str, Answer] = {}
         """By candidate key."""
         self.compiled = 0
@@ -32,15 +35,15 @@ class Asking:
         """Their answers, in their order."""
         wanted = [(journal.key_of(candidate), candidate) for candidate in candidates]
         new = {key: candidate for key, candidate in wanted if key not in self.answers}
-        oracle, listen = self.kernel.oracle, self.campaign.listen
+        oracle, listen = self.oracle, self.campaign.listen
         if new:
             known = sum(oracle.known(candidate) is not None for candidate in new.values())
             listen(Event("plan", what, len(new), known))
-            for asked in oracle.ask(new.values()):
-                self.answers[journal.key_of(asked.candidate)] = asked.answer
-                if asked.fresh:
+            for reply in oracle.ask(new.values()):
+                self.answers[journal.key_of(reply.candidate)] = reply.answer
+                if reply.fresh:
                     self.compiled += 1
-                    listen(Event("answer", answer=asked.answer))
+                    listen(Event("answer", answer=reply.answer))
         return [self.answers[key] for key, _ in wanted]
 
     def one(self, candidate: Candidate, what: str) -> Answer:
@@ -49,11 +52,10 @@ class Asking:
 
     def lean_on(self, candidate: Candidate, answer: Verdict) -> None:
         """Let what comes be forks of a server that has compiled this one, within a deadline by its measure."""
-        oracle = self.kernel.oracle
-        oracle.prepare(candidate)
+        self.oracle = self.oracle.with_baseline(candidate)
         if self.settings.deadline_s is None:
             deadline = max(LEAST_DEADLINE_S, DEADLINE_PER_BASELINE * answer.seconds)
-            oracle.limits = Limits(deadline, self.settings.memory_bytes)
+            self.oracle = self.oracle.with_limits(Limits(deadline, self.settings.memory_bytes))
 
     def is_stable(self, candidate: Candidate) -> bool | None:
         """Whether a second compile gave the same program; None: there was none."""
@@ -65,7 +67,7 @@ class Asking:
         Raises:
             OracleFault: the server was lost.
         """
-        file = KernelFile(str(self.campaign.path), self.inspection.kernel, self.settings.stubs)
+        file = self.campaign.kernel_file(self.inspection.kernel)
         deadline_s = self.settings.deadline_s or IMPORT_DEADLINE_S
         job = Job("choose", self.target.name, file, choice=choice)
         ending = self.campaign.isolation.ask(job, Limits(deadline_s, self.settings.memory_bytes))

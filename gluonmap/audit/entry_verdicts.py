@@ -25,6 +25,7 @@ from gluonmap.model.knobs import KnobKind
 from gluonmap.model.outcomes import Feasibility, feasibility
 from gluonmap.model.verdict import Answer, Fault, digest_of, passed
 from gluonmap.probe import screen
+from gluonmap.probe.spelling import quoted
 from gluonmap.query.feasibility import Basis, Judge, Judgement
 from gluonmap.spec.description import Description
 
@@ -164,7 +165,7 @@ class Fates:
                 groups.setdefault(row.launch, set()).add(repr(row.bound.entry.config))
             shared = {launch for launch, configs in groups.items() if launch and len(configs) > 1}
             alike += [item for item in waiting if item.file == file and rows[item.row].launch in shared]
-        self.asking.second.confirm([item.candidate for item in alike])
+        self.asking.second.confirm(self.asking.oracle, [item.candidate for item in alike])
         for item in alike:
             if self.asking.is_stable(item.candidate) is False:
                 told[item.file][item.row] = msgspec.structs.replace(told[item.file][item.row], launch="")
@@ -186,7 +187,7 @@ class Fates:
         found: dict[str, tuple[Value, ...]] = {}
         for ((name, _), (value, candidate)), answer in zip(asked.items(), answers, strict=True):
             if digest_of(answer) == space.digest:
-                self.asking.second.confirm([candidate])
+                self.asking.second.confirm(self.asking.oracle, [candidate])
                 found[name] = (*found.get(name, ()), value) if self.asking.is_stable(candidate) else ()
         return found
 
@@ -194,7 +195,7 @@ class Fates:
         """A command that compiles the entry again: by the map, where it can; else as the baseline of a probe."""
         moves, space = self.ready.covered(bound, candidate), self.ready.space
         if moves is not None and space is not None:
-            away = [screen.quoted(n, v) for n, v in moves.items() if not same(v, space.baseline[n])]
+            away = [quoted(n, v) for n, v in moves.items() if not same(v, space.baseline[n])]
             return " ".join([f"gluonmap repeat {shlex.quote(self.ready.map)}", *away])
         settings, overrides = self.asking.settings, self.asking.settings.overrides
         file = shlex.quote(shown_path(self.asking.campaign.path))
@@ -211,7 +212,7 @@ class Fates:
         if Path(entry.file).suffix == ".json" and not entry.name.startswith("["):
             parts.append(f"--config {shlex.quote(f'{entry.file}#{entry.name}' if entry.name else entry.file)}")
             sets = {**overrides.sets, **bound.defaults}
-        parts += [f"--set {screen.quoted(name, value)}" for name, value in sets.items() if name not in bound.sizes]
+        parts += [f"--set {quoted(name, value)}" for name, value in sets.items() if name not in bound.sizes]
         return " ".join([*parts, "--depth singles", '--out "$(mktemp -d)"'])
 
 

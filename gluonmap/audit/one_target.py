@@ -23,9 +23,11 @@ from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import Target
-from gluonmap.probe import rebuild, screen
+from gluonmap.probe import rebuild
 from gluonmap.probe.campaign import Campaign
-from gluonmap.runner.determinism import SecondOpinion
+from gluonmap.probe.session import open_session
+from gluonmap.probe.spelling import quoted
+from gluonmap.runner.determinism import DeterminismCheck
 from gluonmap.source import syntax
 from gluonmap.spec.description import Description
 from gluonmap.worker.protocol import Choice
@@ -38,8 +40,8 @@ def audit(campaign: Campaign, wanted: Wanted, target: Target) -> Audit:
         UsageError: a kernel or map that cannot be used, or nothing to audit.
     """
     with (
-        campaign.opened(target) as kernel,
-        SecondOpinion(kernel.oracle, kernel.record, campaign.settings.jobs, campaign.listen) as second,
+        open_session(campaign, target) as kernel,
+        DeterminismCheck(campaign.settings.jobs, campaign.listen) as second,
     ):
         return _Audit(Asking(campaign, kernel, target, second), wanted).whole()
 
@@ -186,13 +188,13 @@ def _unsaid(bounds: Sequence[Bound], description: Description, names: Names) -> 
     if sized := list(dict.fromkeys(_sized(bounds, description, names))):
         yield f"compiled for the sizes that the names of file and entry tell: {entry_findings.listed(sized)}"
     ever = {name for bound in bounds for name in bound.entry.config}
-    defaults = {screen.quoted(n, v) for bound in bounds for n, v in bound.defaults.items() if n in ever}
+    defaults = {quoted(n, v) for bound in bounds for n, v in bound.defaults.items() if n in ever}
     if defaults:
         yield f"an option that an entry does not set has the compiler's default: {', '.join(sorted(defaults))} (--set)"
     groups: dict[tuple[str, ...], list[str]] = {}
     for bound in bounds:
         unsaid = [(n, k.baseline) for n, k in description.knobs.items() if k.kind is not KnobKind.OPTION]
-        missing = tuple(screen.quoted(name, value) for name, value in unsaid if name not in bound.moves)
+        missing = tuple(quoted(name, value) for name, value in unsaid if name not in bound.moves)
         groups.setdefault(missing, []).append(bound.entry.name or "the configuration")
     for missing, entries in groups.items():
         if missing:

@@ -20,7 +20,7 @@ from gluonmap.model.errors import UsageError
 from gluonmap.model.events import Event
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import COMPILED, Verdict, digest_of, passed
-from gluonmap.probe import rebuild, screen
+from gluonmap.probe import map_fold, rebuild, screen
 from gluonmap.runner import journal
 from gluonmap.spec.description import Description
 from gluonmap.spec.description_builder import describe
@@ -172,13 +172,13 @@ class Grounding:
         found = self.asking.ask(singles, "single values")
         if passed(answer):
             alike = [c for c, a in zip(singles, found, strict=True) if passed(a) and digest_of(a) == digest_of(answer)]
-            self.asking.second.confirm([base, *alike])
+            self.asking.second.confirm(self.asking.oracle, [base, *alike])
         stable = {journal.compile_key(c): self.asking.is_stable(c) for c in (base, *singles)}
         campaign = self.asking.campaign
-        return screen.fold(
+        return map_fold.fold(
             description,
             self.asking.inspection,
-            screen.Identity(shown_path(campaign.path), campaign.triton, self.asking.settings.stubs, ""),
+            map_fold.MapIdentity(shown_path(campaign.path), campaign.triton, self.asking.settings.stubs, ""),
             self.asking.answers,
             {key: same for key, same in stable.items() if same is not None},
             self.asking.kernel.lines,

@@ -16,7 +16,9 @@ from gluonmap.audit.request import Wanted
 from gluonmap.model import codec, targets
 from gluonmap.model.errors import UsageError
 from gluonmap.model.events import Event, Listener, about
-from gluonmap.probe.campaign import Campaign, Settings
+from gluonmap.probe.campaign import Campaign
+from gluonmap.probe.settings import Settings
+from gluonmap.probe.target_choice import TargetChoice
 from gluonmap.runner.processes import Isolation
 
 __all__ = ["Wanted", "run"]
@@ -33,28 +35,28 @@ def run(settings: Settings, wanted: Wanted, chosen: Sequence[str], listen: Liste
     with Isolation(jobs=settings.jobs) as isolation:
         campaign = Campaign(settings, isolation, listen)
         names = [targets.find(name).name for name in chosen]
-        each = list(dict.fromkeys(names or _targets(campaign, wanted)))
+        each = list(dict.fromkeys(names or _targets(TargetChoice(campaign), wanted)))
         for target in each:
-            if len(each) > 1:
-                campaign.listen = about(target, listen)
+            of_target = campaign.with_listener(about(target, listen)) if len(each) > 1 else campaign
             mine = wanted
             if not names:
                 kept = tuple(source for source in wanted.sources if source.target in ("", target))
                 mine = dataclasses.replace(wanted, sources=kept)
-            yield audit(campaign, mine, targets.find(target))
+            yield audit(of_target, mine, targets.find(target))
 
 
-def _targets(campaign: Campaign, wanted: Wanted) -> list[str]:
+def _targets(choice: TargetChoice, wanted: Wanted) -> list[str]:
+    campaign = choice.campaign
     if named := [source.target for source in wanted.sources if source.target]:
         return named
     if wanted.map:
         return [codec.read_map(Path(wanted.map)).target]
-    if declared := campaign.declared_targets():
+    if declared := choice.declared_targets():
         return list(declared)
     mapped = [name for path in campaign.settings.root.glob(_MAPS) if (name := _target_of(path, campaign))]
     if mapped:
         return sorted(set(mapped))
-    found = [target.name for target in campaign.default_targets()]
+    found = [target.name for target in choice.default_targets()]
     which = f"{found[0]} alone" if len(found) == 1 else f"all {len(found)} targets, {', '.join(found)}"
     campaign.listen(Event("note", f"no target named: auditing {which} (--target)"))
     return found

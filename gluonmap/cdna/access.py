@@ -1,4 +1,4 @@
-"""Memory instructions, taken apart."""
+"""Decoded memory instructions."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ ATOMICS = {
     "pk_add_f16": "f16",
     "pk_add_bf16": "bf16",
 }
-"""Operation → type, of those that are executed."""
+"""Operation → type of its operands. Other operations are not executed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """One memory instruction. Registers are positions in the register file of the run."""
+    """One memory instruction. Registers are indices into the register file of the program."""
 
     instruction: Instruction
     space: str
@@ -61,18 +61,18 @@ class Access:
     action: str
     """load, store, atomic, or transpose."""
     size: int
-    """Bytes of one lane and one address."""
+    """Bytes that one lane accesses at one address."""
     data: tuple[int, ...] = ()
-    """First register of the data, one per address (ds_read2_…)."""
+    """First register of the data, one entry per address (ds_read2_… has two)."""
     offsets: tuple[int, ...] = (0,)
     signed: bool = False
     high: bool = False
     """The data is the upper half of its register."""
     keeps: bool = False
-    """A load to one half of its register, which leaves the other."""
+    """A load to one half of its register, which keeps the other half."""
     to_lds: bool = False
     returns: bool = False
-    """An atomic that gives the old value."""
+    """An atomic that returns the old value."""
     operation: str = ""
     result: int = -1
     """Register of an atomic's old value."""
@@ -84,10 +84,10 @@ class Access:
 
 
 def decode(instruction: Instruction) -> Access | None:
-    """The memory access of `instruction`; None if it is none.
+    """Return the memory access of `instruction`; None if it accesses no memory.
 
     Raises:
-        NotExecuted: it is one of a form that is not known.
+        NotExecuted: the access has a form that is not known.
     """
     name = instruction.name
     if match := _VECTOR_MEMORY.match(name):

@@ -1,4 +1,4 @@
-"""Arithmetic of the lanes that numpy has no function for. Arrays in, an array out; shapes broadcast."""
+"""Arithmetic that numpy lacks. Functions take arrays and return an array; shapes broadcast."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _BELOW = u64(0x1FFF_FFFF)
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c in float32, rounded once; a float32 denormal may be rounded twice.
+    """Return a * b + c in float32, rounded once. A float32 denormal may be rounded twice.
 
-    The product is exact in float64. The float64 sum can only mislead the second rounding where it lies halfway between
-    two float32: there the error of the sum decides.
+    The product is exact in float64. Rounding the float64 sum to float32 can go wrong only where the sum lies halfway
+    between two float32 numbers. There the error of the sum decides.
     """
     product = np.multiply(a, b, dtype=f64)
     total = np.asarray(product + c)
@@ -38,37 +38,37 @@ def fma(a: Array, b: Array, c: Array) -> Array:
 
 
 def _to_odd(total: Array, a: Array, b: Array, even: Array) -> Array:
-    """`total` = a + b moved by one unit in the last place towards the exact sum, where it is `even` and inexact."""
+    """Return `total` = a + b; where it is `even` and inexact, its neighbour in the direction of the exact sum."""
     _, error = _exact_sum(a, b)
     return np.where(even & (error != 0), np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
 
 
 def fma_f16(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c of float16, rounded once: the product is exact in float64, and the sum is odd where it is not."""
+    """Return a * b + c of float16, rounded once. The product is exact in float64; an inexact sum is made odd."""
     product, addend = np.multiply(a, b, dtype=f64), c.astype(f64)
     total = np.asarray(product + addend)
     return _to_odd(total, product, addend, (total.view(u64) & u64(1)) == 0).astype(f16)
 
 
 def bits(x: Array, dtype: Any) -> Array:
-    """The same bytes as another type of the same size; copies where the layout demands it."""
+    """Return the same bytes as another type of the same size. It copies if the layout requires it."""
     return np.ascontiguousarray(x).view(dtype)
 
 
 def bf16_bits(x: Array) -> Array:
-    """float32 → bfloat16, to nearest even, as uint32 below 2**16. A NaN stays one, made quiet."""
+    """Convert float32 to bfloat16, to nearest even, as uint32 below 2**16. A NaN stays a NaN and becomes quiet."""
     b = bits(np.asarray(x, f32), u32)
     rounded = (b + u32(0x7FFF) + ((b >> u32(16)) & u32(1))) >> u32(16)
     return np.where(np.isnan(x), (b >> u32(16)) | u32(0x40), rounded)
 
 
 def f16_bits(x: Array) -> Array:
-    """float32 → float16, to nearest even, as uint32 below 2**16."""
+    """Convert float32 to float16, to nearest even, as uint32 below 2**16."""
     return np.asarray(x, f32).astype(f16).view(u16).astype(u32)
 
 
 def f16_bits_toward_zero(x: Array) -> Array:
-    """float32 → float16, towards zero, as uint32 below 2**16."""
+    """Convert float32 to float16, towards zero, as uint32 below 2**16."""
     x = np.asarray(x, f32)
     near = x.astype(f16)
     over = np.abs(near.astype(f32)) > np.abs(x)
@@ -76,7 +76,7 @@ def f16_bits_toward_zero(x: Array) -> Array:
 
 
 def fma_f64(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c of float64, rounded once (Boldo and Melquiond: the parts are added up odd, then to nearest)."""
+    """Return a * b + c of float64, rounded once (Boldo and Melquiond: add the parts to odd, then to nearest)."""
     a, b, c = np.broadcast_arrays(a, b, c)
     high, low = _exact_product(a, b)
     upper, under = _exact_sum(c, low)
@@ -84,7 +84,7 @@ def fma_f64(a: Array, b: Array, c: Array) -> Array:
     part = np.asarray(under + rest)
     part = _to_odd(part, under, rest, (part.view(u64) & u64(1)) == 0)
     result = np.where(np.isfinite(total + part), total + part, a * b + c)
-    # Where the parts themselves would overflow or vanish.
+    # The parts themselves may overflow or vanish; these elements are computed exactly.
     finite = np.isfinite(a) & np.isfinite(b)
     result = np.where(finite & np.isinf(c), c, result)
     wide = finite & np.isfinite(c) & (a != 0) & (b != 0)
@@ -95,14 +95,14 @@ def fma_f64(a: Array, b: Array, c: Array) -> Array:
 
 
 def _exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """a + b as a float64 and what it lacks (Knuth)."""
+    """Return a + b as a float64, and its rounding error (Knuth)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def _exactly(a: float, b: float, c: float) -> float:
-    """a * b + c of finite numbers, rounded once; a and b are not 0."""
+    """Return a * b + c of finite numbers, rounded once. a and b are not 0."""
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     try:
         value = float(exact)
@@ -112,7 +112,7 @@ def _exactly(a: float, b: float, c: float) -> float:
 
 
 def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """a * b as a float64 and what it lacks (Dekker)."""
+    """Return a * b as a float64, and its rounding error (Dekker)."""
     split = f64(2**27 + 1)
 
     def halves(x: Array) -> tuple[Array, Array]:
@@ -127,7 +127,7 @@ def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """The constants of v_div_scale, v_div_fmas and v_div_fixup for one type, and the functions."""
+    """v_div_scale, v_div_fmas and v_div_fixup for one type, with their constants."""
 
     dtype: Any
     bits: Any
@@ -137,7 +137,7 @@ class Division:
     scaling: int
     """Exponent of the factor."""
     small: int
-    """A numerator's exponent up to which it is scaled."""
+    """Largest exponent of a numerator that is scaled."""
     vanishing: int
     """Difference of exponents below which a quotient is zero."""
     fma: Callable[[Array, Array, Array], Array]
@@ -153,7 +153,7 @@ class Division:
         return (shifted & self.bits(self.special)).astype(i32)
 
     def scale(self, x: Array, denominator: Array, numerator: Array) -> tuple[Array, Array]:
-        """v_div_scale: `x` (one of the other two) scaled for a division without overflow, and the lanes' flag."""
+        """v_div_scale: return `x` (one of the other two), scaled against overflow in a division, and the lane flags."""
         x, d, n = np.broadcast_arrays(x, denominator, numerator)
         tiny = np.finfo(self.dtype).tiny
         apart = self.exponent(n) - self.exponent(d) >= self.apart
@@ -179,17 +179,17 @@ class Division:
         return np.select(choices, results, x), flag
 
     def fmas(self, a: Array, b: Array, c: Array, flag: Array) -> Array:
-        """v_div_fmas: a * b + c, with the scaling of v_div_scale taken back where the lane's flag is set."""
+        """v_div_fmas: return a * b + c. Where the lane's flag is set, the scaling of v_div_scale is reversed."""
         result = self.fma(a, b, c)
         if not flag.any():
             return result
-        # In float64, so that a float32 denormal is rounded once.
+        # The product is computed in float64, so that a float32 denormal is rounded once.
         wide = np.multiply(a, b, dtype=f64) + c if self.dtype is f32 else result
         back = np.where(self.exponent(c) > self.special >> 1, i32(self.scaling), i32(-self.scaling))
         return np.where(flag, np.ldexp(wide, back).astype(self.dtype), result)
 
     def fixup(self, quotient: Array, denominator: Array, numerator: Array) -> Array:
-        """v_div_fixup: the quotient, but for NaN, infinities, zeros and overflow, with the sign of the division."""
+        """v_div_fixup: return the quotient with NaN, infinities, zeros and overflow corrected, and the right sign."""
         q, d, n = np.broadcast_arrays(quotient, denominator, numerator)
         sign = np.signbit(d) ^ np.signbit(n)
         one = np.where(sign, self.dtype(-1), self.dtype(1))
@@ -201,8 +201,8 @@ class Division:
             (d == 0) | np.isinf(n),
             np.isinf(d) | (n == 0),
             self.exponent(n) - self.exponent(d) < self.vanishing,
-            # The pseudo-code has no case for a quotient beyond the type even after scaling, whose refinement is NaN.
-            # That a division is rounded correctly leaves one answer.
+            # The pseudo-code has no case for a quotient that exceeds the type even after scaling: its refinement is
+            # NaN. Since a division is rounded correctly, only one result is possible.
             (self.exponent(d) == self.special) | np.isnan(q),
         ]
         results = [n, d, np.full_like(q, np.nan), infinite, zero, zero, infinite]
@@ -214,14 +214,14 @@ DIVISION_F64 = Division(f64, u64, 52, 768, 128, 53, -1075, fma_f64)
 
 
 def truncated(x: Array, dtype: Any) -> Array:
-    """Float → integer towards zero, saturating; NaN gives 0."""
+    """Convert a float to an integer, towards zero and saturating. NaN gives 0."""
     limits = np.iinfo(dtype)
     wide = np.trunc(np.asarray(x, f64))
     return np.clip(np.where(np.isnan(wide), 0.0, wide), limits.min, limits.max).astype(i64).astype(dtype)
 
 
 def ldexp(x: Array, exponent: Array) -> Any:
-    """x * 2**exponent in float32, rounded once."""
+    """Return x * 2**exponent in float32, rounded once."""
     return np.ldexp(x, np.clip(exponent, -600, 600))
 
 
@@ -236,44 +236,44 @@ _BITS = np.array([bin(byte).count("1") for byte in range(256)], u32)
 
 
 def count_bits(x: Array) -> Any:
-    """Bits that are 1, as uint32."""
+    """Return the number of bits that are 1, as uint32."""
     bytes_ = np.ascontiguousarray(x)[..., None].view(np.uint8)
     return _BITS[bytes_].sum(axis=-1, dtype=u32)
 
 
 def leading_zeros(x: Array) -> Array:
-    """Zeros above the highest one; 0xffffffff for 0 (v_ffbh_u32, s_flbit_i32_b32)."""
+    """Return the number of zeros above the highest one; 0xffffffff for 0 (v_ffbh_u32, s_flbit_i32_b32)."""
     high = np.floor(np.log2(np.maximum(x, u32(1)).astype(f64))).astype(i32)
     return np.where(x == 0, i32(-1), 31 - high).view(u32)
 
 
 def leading_signs(x: Array) -> Array:
-    """Bits below the highest one up to the first that differs from it; 0xffffffff if none does (v_ffbh_i32)."""
+    """Return the number of leading bits equal to the highest one; 0xffffffff if all are equal (v_ffbh_i32)."""
     return leading_zeros((x ^ (x >> i32(31))).view(u32))
 
 
 def leading_zeros_64(x: Array) -> Array:
-    """The same of 64 bits (s_flbit_i32_b64)."""
+    """Return `leading_zeros` of 64 bits (s_flbit_i32_b64)."""
     high, low = (x >> u64(32)).astype(u32), x.astype(u32)
     below = np.where(low == 0, u32(0xFFFFFFFF), leading_zeros(low) + u32(32))
     return np.where(high == 0, below, leading_zeros(high))
 
 
 def leading_signs_64(x: Array) -> Array:
-    """The same of 64 bits (s_flbit_i32_i64)."""
+    """Return `leading_signs` of 64 bits (s_flbit_i32_i64)."""
     signed = x.view(i64)
     return leading_zeros_64((signed ^ (signed >> i64(63))).view(u64))
 
 
 def trailing_zeros(x: Array) -> Array:
-    """Zeros below the lowest one; 0xffffffff for 0 (v_ffbl_b32, s_ff1_i32)."""
+    """Return the number of zeros below the lowest one; 0xffffffff for 0 (v_ffbl_b32, s_ff1_i32)."""
     one = type(x.flat[0])(1)
     lowest = count_bits((x & (~x + one)) - one)
     return np.where(x == 0, u32(0xFFFFFFFF), lowest)
 
 
 def permute_bytes(high: Array, low: Array, selector: Array) -> Array:
-    """v_perm_b32: each byte of `selector` chooses a byte of `high`:`low`, a sign, 0x00 (12) or 0xff (above)."""
+    """v_perm_b32: each byte of `selector` selects a byte of `high`:`low`, a sign, 0x00 (12) or 0xff (above 12)."""
     if selector.shape[-1] == 1:
         choices = {int(c) for c in selector.flat}
         if len(choices) == 1:
@@ -285,7 +285,7 @@ def permute_bytes(high: Array, low: Array, selector: Array) -> Array:
     for k in range(4):
         choice = (selector >> u32(8 * k)) & u32(255)
         if (choice > 7).any():
-            # 8 to 11: sixteen bits' sign of bytes 1, 3, 5, 7.
+            # 8 to 11 select the sign of a 16-bit part, in byte 1, 3, 5 or 7.
             place = np.where(choice < 8, choice, np.where(choice < 12, 2 * (choice - 8) + 1, 0)).astype(u64)
             byte = (source >> (u64(8) * place)).astype(u32) & u32(255)
             signs = np.where(byte & u32(128), u32(255), u32(0))
@@ -297,7 +297,7 @@ def permute_bytes(high: Array, low: Array, selector: Array) -> Array:
 
 
 def _permute_alike(high: Array, low: Array, choices: bytes) -> Array:
-    """The same for one selector, whose runs of neighbouring bytes are moved in one go."""
+    """Return `permute_bytes` for one selector. Runs of neighbouring bytes are moved together."""
     result: Any = u32(0)
     start = 0
     while start < 4:
@@ -312,7 +312,7 @@ def _permute_alike(high: Array, low: Array, choices: bytes) -> Array:
 
 
 def bit_table(a: Array, b: Array, c: Array, table: int) -> Array:
-    """v_bitop3_b32: bit for bit, `table` holds the result for each of the eight cases a b c."""
+    """v_bitop3_b32: for each bit, `table` holds the result for the eight cases of a, b and c."""
     result: Any = u32(0)
     for case in range(8):
         if table >> case & 1:
@@ -321,7 +321,7 @@ def bit_table(a: Array, b: Array, c: Array, table: int) -> Array:
 
 
 def classify(x: Array, mask: Array) -> Array:
-    """v_cmp_class_f32: whether x is of a class whose bit is set in `mask`."""
+    """v_cmp_class_f32: return whether the class of x has its bit set in `mask`."""
     negative, nan, infinite = np.signbit(x), np.isnan(x), np.isinf(x)
     quiet = (bits(x, u32) & u32(0x400_000)) != 0
     zero = x == 0
@@ -346,13 +346,14 @@ def classify(x: Array, mask: Array) -> Array:
 
 
 def to_byte_float(x: Array, table: Array, saturate: Any = False) -> Array:
-    """float32 → the 8-bit float whose values are `table`, to nearest even, as uint32 below 256.
+    """Convert float32 to the 8-bit float with the values `table`, to nearest even, as uint32 below 256.
 
-    `saturate` (n, 1): where a value beyond the largest one becomes that. What an infinity becomes there is not known:
-    it gives NaN, which shows in any result that it reaches (compilers convert registers that hold nothing, too).
+    `saturate` (n, 1): where it is true, a value beyond the largest becomes the largest. The result of an infinity is
+    not known there. It becomes NaN, which shows in every result that it reaches. It does not raise, since compilers
+    also convert registers that hold nothing.
 
     Raises:
-        NotExecuted: a value is beyond the largest one elsewhere.
+        NotExecuted: a value is beyond the largest where `saturate` is false.
     """
     x = np.asarray(x, f32)
     finite = np.where(np.isfinite(table), table, 0)

@@ -1,4 +1,4 @@
-"""Figures of a run that explain a program; none of them is a time."""
+"""Counters of a run that explain a program; none of them is a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gluonmap.cdna.access import Access
-from gluonmap.cdna.program import Block, Program
+from gluonmap.cdna.program import Block, MachineProgram
 
 Array = npt.NDArray[Any]
 
@@ -21,30 +21,30 @@ _BANKS = {"gfx942": 32, "gfx950": 64}
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class CounterSummary:
     """Counts over all waves of a launch."""
 
     instructions: dict[str, int]
-    """Family → instructions that waves executed."""
+    """Family → number of instructions, each counted for every wave that executed it."""
     opcodes: dict[str, int]
-    """Opcode → likewise, the most frequent first."""
+    """Opcode → number of instructions, likewise, the most frequent first."""
     mfma_share: float
-    """Matrix instructions among all."""
+    """Share of matrix instructions among all, from 0 to 1."""
     waits: int
-    """s_waitcnt executed."""
+    """Number of executed s_waitcnt."""
     barriers: int
     lds_cycles: int
-    """Passes over the banks that LDS accesses took, of consecutive lanes at a time."""
+    """Passes over the banks that LDS accesses took. A pass serves consecutive lanes."""
     lds_ideal_cycles: int
-    """Passes without any conflict."""
+    """Passes that they would take without conflicts."""
     global_accesses: int
-    """Global instructions with an active lane."""
+    """Number of global instructions with an active lane."""
     global_lines: int
-    """Lines of 64 bytes that these touched, counted anew for each instruction."""
+    """Lines of 64 bytes that these touched, counted for each instruction separately."""
     global_bytes: int
-    """Bytes that their lanes asked for, those that several lanes of an instruction asked for counted once."""
+    """Bytes that their lanes accessed. Bytes that several lanes of an instruction access count once."""
     scratch_bytes: int
-    """Bytes that lanes spilled and filled."""
+    """Bytes that lanes stored to scratch and loaded from it."""
 
     @property
     def lines_per_access(self) -> float:
@@ -52,20 +52,20 @@ class Summary:
 
     @property
     def bank_conflict_factor(self) -> float:
-        """Passes over the banks against the ideal; 1 without conflicts."""
+        """Passes over the banks divided by the ideal number; 1 without conflicts."""
         return self.lds_cycles / self.lds_ideal_cycles if self.lds_ideal_cycles else 1.0
 
 
-class Figures:
-    """Collects while a launch runs."""
+class Counters:
+    """Counts of a launch while it runs."""
 
-    def __init__(self, program: Program, waves: int) -> None:
+    def __init__(self, program: MachineProgram, waves: int) -> None:
         self.banks = _BANKS[program.code.target]
         self.waves = waves
         self.totals: Counter[str] = Counter()
 
     def global_access(self, access: Access, offsets: Array, active: Array) -> None:
-        """Offsets (n, 64) of one instruction."""
+        """Count one global instruction. `offsets` (n, 64) are byte offsets into global memory."""
         ends = np.concatenate([offsets, offsets + access.size - 1], axis=1) // LINE_BYTES
         _, unique = _unique(ends, np.concatenate([active, active], axis=1))
         self.totals["global_accesses"] += int(active.any(axis=1).sum())
@@ -74,10 +74,10 @@ class Figures:
         self.totals["global_bytes"] += int(once.sum()) * access.size
 
     def lds_access(self, access: Access, local: Array, active: Array) -> None:
-        """Byte places (n, 64) in the LDS of a work-group."""
+        """Count one LDS instruction. `local` (n, 64) are byte offsets into the LDS of a work-group."""
         words = max(1, access.size // 4)
-        # A pass serves as many lanes as together ask for every bank once; where a lane's 3 dwords do not divide the
-        # banks, the next smaller power of two, so that passes divide the wave.
+        # A pass serves as many lanes as together use every bank once. If a lane's 3 dwords do not divide the banks, it
+        # is the next smaller power of two, so that passes divide the wave.
         together = 1 << min(64, max(1, self.banks // words)).bit_length() - 1
         lanes = active.reshape(-1, together)
         served = lanes.any(axis=1)
@@ -90,7 +90,7 @@ class Figures:
         self.totals["lds_ideal_cycles"] += len(cells)
 
     def lds_copy(self, access: Access, active: Array) -> None:
-        """A copy to LDS writes consecutive places: no conflict."""
+        """Count a copy to LDS. It writes consecutive bytes, so it has no conflict."""
         passes = -(-64 * access.size // (4 * self.banks)) * int(active.any(axis=1).sum())
         self.totals["lds_cycles"] += passes
         self.totals["lds_ideal_cycles"] += passes
@@ -100,15 +100,15 @@ class Figures:
 
 
 def _unique(values: Array, wanted: Array) -> tuple[Array, Array]:
-    """The rows of `values` (n, k), each sorted, and a mask of the first of equal ones among those `wanted`."""
+    """Return the rows of `values` (n, k), each sorted, and a mask of the first of equal values among those `wanted`."""
     shown = np.sort(np.where(wanted, values, np.iinfo(np.int64).max), axis=1)
     unique = shown != np.iinfo(np.int64).max
     unique[:, 1:] &= shown[:, 1:] != shown[:, :-1]
     return shown, unique
 
 
-def summarise(figures: Figures, visits: Mapping[int, int], blocks: Mapping[int, Block]) -> Summary:
-    """The figures of a launch whose blocks were executed by so many waves."""
+def summarise(figures: Counters, visits: Mapping[int, int], blocks: Mapping[int, Block]) -> CounterSummary:
+    """Return the summary of a launch. `visits`: pc of a block → number of waves that executed it."""
     opcodes: Counter[str] = Counter()
     for pc, waves in visits.items():
         for instruction in blocks[pc].instructions:
@@ -118,7 +118,7 @@ def summarise(figures: Figures, visits: Mapping[int, int], blocks: Mapping[int, 
         families[family(name)] += count
     total = sum(opcodes.values())
     totals = figures.totals
-    return Summary(
+    return CounterSummary(
         dict(families.most_common()),
         dict(opcodes.most_common()),
         families["mfma"] / total if total else 0.0,
@@ -134,7 +134,7 @@ def summarise(figures: Figures, visits: Mapping[int, int], blocks: Mapping[int, 
 
 
 def family(opcode: str) -> str:
-    """mfma, vector, scalar, scalar memory, lds, global, scratch, wait, barrier or branch."""
+    """Return an opcode's family: mfma, vector, scalar, scalar memory, lds, global, scratch, wait, barrier or branch."""
     if opcode.startswith("v_"):
         return "mfma" if opcode.startswith(("v_mfma", "v_smfmac")) else "vector"
     if opcode.startswith("ds_"):

@@ -1,4 +1,4 @@
-"""What a run found wrong, with the place in the program and in the kernel's source."""
+"""Findings of a run, with the place in the program and in the kernel's source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gluonmap.cdna.text import Instruction, Line
 
 
 class Kind(StrEnum):
-    """What is wrong."""
+    """Kind of a finding."""
 
     GLOBAL_BOUNDS = "global access out of bounds"
     LDS_BOUNDS = "LDS access out of bounds"
@@ -23,29 +23,29 @@ class Kind(StrEnum):
     LDS_UNWRITTEN = "LDS read before it was written"
     MISSING_WAIT = "register used before its load was waited for"
     ASYNC_UNLANDED = "LDS read before the asynchronous copy into it landed"
-    LDS_RACE = "LDS race: two waves, no barrier between"
+    LDS_RACE = "LDS data race: two waves, no barrier between"
     BARRIER_WRITES = "barrier with LDS writes outstanding"
     GROUP_RACE = "work-groups write the same bytes"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault; the first time that an instruction showed it."""
+    """An error of the kernel at one instruction, at its first occurrence."""
 
     kind: Kind
     instruction: str
     pc: int
     line: Line | None
-    """Of the kernel's source."""
+    """Line of the kernel's source; None if it is not known."""
     wave: int
-    """In the launch: work-group times waves of a work-group, plus the wave in it."""
+    """Number of the wave in the launch: work-group * waves of a work-group + wave in it."""
     lane: int
-    """-1 where it concerns the whole wave."""
+    """Lane from 0 to 63; -1 if the finding concerns the whole wave."""
     detail: str
 
     @property
     def file(self) -> str:
-        """Path of the kernel's source file, as the compiler was given it; empty where the line is not known."""
+        """Path of the kernel's source file, as the compiler got it; "" if the line is not known."""
         return self.line.path if self.line else ""
 
     def __str__(self) -> str:
@@ -61,14 +61,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """All findings of one kind at one line of the kernel's source; of those without a line, all of one kind."""
+    """All findings of one kind at one line of the kernel's source, or all of one kind without a line."""
 
     kind: Kind
     line: Line | None
     count: int
-    """Instructions that showed it."""
+    """Number of instructions with the finding."""
     first: Finding
-    """In the order of the program."""
+    """The first finding in the order of the program."""
 
     def __str__(self) -> str:
         where = f"{self.line}: " if self.line else ""
@@ -77,7 +77,7 @@ class Place:
 
 
 def grouped(findings: Iterable[Finding]) -> tuple[Place, ...]:
-    """One place for each kind and line, where the line is the same only if it was called from the same lines."""
+    """Return one place for each kind and line. Lines are the same only if they were called from the same lines."""
     places: dict[tuple[Kind, Line | None], list[Finding]] = {}
     for finding in sorted(findings, key=lambda f: (f.pc, f.kind)):
         places.setdefault((finding.kind, finding.line), []).append(finding)
@@ -85,7 +85,7 @@ def grouped(findings: Iterable[Finding]) -> tuple[Place, ...]:
 
 
 class Findings:
-    """Collects findings, one per kind and instruction."""
+    """The findings of a run, one per kind and instruction."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[Kind, int], Finding] = {}
@@ -98,7 +98,7 @@ class Findings:
     def add_lanes(
         self, kind: Kind, instruction: Instruction, ids: npt.NDArray[Any], bad: npt.NDArray[Any], detail: str = ""
     ) -> None:
-        """Add the first of the lanes `bad`: (n, 64) bool of the waves `ids`."""
+        """Add a finding for the first of the lanes `bad`: (n, 64) bool, by the waves `ids`."""
         if (kind, instruction.pc) in self._found:
             return
         wave, lane = (int(x) for x in np.argwhere(bad)[0])
@@ -107,5 +107,5 @@ class Findings:
         self.add(kind, instruction, int(ids[wave]), lane, words)
 
     def all(self) -> tuple[Finding, ...]:
-        """In the order of the program."""
+        """Return the findings in the order of the program."""
         return tuple(sorted(self._found.values(), key=lambda f: (f.pc, f.kind)))

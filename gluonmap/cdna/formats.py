@@ -1,4 +1,4 @@
-"""Small floating-point formats of the matrix instructions, as tables of float32."""
+"""Tables of the small floating-point formats of the matrix instructions: code → float32."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ Table = npt.NDArray[np.float32]
 
 
 def e2m1() -> Table:
-    """Values of the 16 codes of fp4 (OCP MX)."""
+    """Return the values of the 16 codes of fp4 (OCP MX)."""
     positive = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
     return np.array(positive + [-v for v in positive], np.float32)
 
 
 def byte_float(exponent_bits: int, fnuz: bool) -> Table:
-    """Values of the 256 codes of an 8-bit float.
+    """Return the values of the 256 codes of an 8-bit float.
 
-    `exponent_bits`: 4 (e4m3, "fp8") or 5 (e5m2, "bf8"). fnuz (gfx942): the bias is one larger, there is one zero and
-    one NaN, 0x80, and no infinity. Else OCP (gfx950): e4m3 has NaN at 0x7f and 0xff, e5m2 is IEEE.
+    `exponent_bits` is 4 (e4m3, "fp8") or 5 (e5m2, "bf8"). In the fnuz formats (gfx942) the bias is one larger, and
+    there are one zero, one NaN (0x80) and no infinity. In the OCP formats (gfx950) e4m3 has NaN at 0x7f and 0xff, and
+    e5m2 follows IEEE.
     """
     mantissa_bits = 7 - exponent_bits
     bias = (1 << (exponent_bits - 1)) - (0 if fnuz else 1)

@@ -1,7 +1,7 @@
-"""One Python function for each basic block: its instructions, over the registers of a whole group of waves.
+"""Generated code: one Python function for each basic block, over the registers of a whole group of waves.
 
-A block's function takes the group and returns what comes next: None at the end of the program, the pc of the next
-block, (pc,) behind a barrier, or (condition, pc where it holds, pc where not) with a bit per wave.
+A block's function takes the group and returns its successor: None at the end of the program, the pc of the next block,
+(pc,) after a barrier, or (condition, pc if it holds, pc if not) with one bit per wave.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gluonmap.cdna import mfma, runtime
 from gluonmap.cdna.emit import lanes, memory, scalar, vector
 from gluonmap.cdna.errors import NotExecuted
 from gluonmap.cdna.opcodes.scalar import BRANCHES
-from gluonmap.cdna.program import Block, Program
+from gluonmap.cdna.program import Block, MachineProgram
 from gluonmap.cdna.state import Waves
 from gluonmap.cdna.text import Instruction
 from gluonmap.cdna.writer import Writer
@@ -29,21 +29,21 @@ _RUNTIME = {name: value for name, value in vars(runtime).items() if callable(val
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The functions of a program, and the text that they were made from."""
+    """The functions of a program, and their source text."""
 
     code: Any
     values: dict[str, Any]
     source: str
 
     def bind(self, **memories: Any) -> dict[int, Step]:
-        """pc → function of the block that begins there, over these memories."""
+        """Return pc → function of the block that begins there, bound to these memories."""
         names: dict[str, Any] = {**_RUNTIME, **self.values, **memories, "np": np}
-        exec(self.code, names)  # the text above, made from the parsed program alone
+        exec(self.code, names)  # the text comes from the parsed program alone
         return {int(name[6:]): function for name, function in names.items() if name.startswith("block_")}
 
 
-def generate(program: Program, sanitize: bool) -> Generated:
-    """The functions of all blocks. `sanitize`: with calls that check and count what is outstanding."""
+def generate(program: MachineProgram, sanitize: bool) -> Generated:
+    """Return the functions of all blocks. With `sanitize` they call the sanitizer before each instruction."""
     values: dict[str, Any] = {"NotExecuted": NotExecuted, "multiply": mfma.multiply, "matrix": mfma.matrix}
     text: list[str] = []
     modal = any(i.name.startswith("s_setreg") for i in program.code.instructions)
@@ -55,9 +55,9 @@ def generate(program: Program, sanitize: bool) -> Generated:
     return Generated(compile(source, f"<{program.code.name}>", "exec"), values, source)
 
 
-def _block(out: Writer, program: Program, block: Block, sanitize: bool) -> None:
+def _block(out: Writer, program: MachineProgram, block: Block, sanitize: bool) -> None:
     matrices: dict[mfma.Matrix, str] = {}
-    """Operands of matrix products that were read and whose registers still hold the same."""
+    """Operands of matrix products that were read before and whose registers have not changed since → variable."""
     for i in block.instructions:
         if sanitize:
             _checks(out, program, i)
@@ -71,7 +71,7 @@ def _block(out: Writer, program: Program, block: Block, sanitize: bool) -> None:
         for operand in [m for m in matrices if written.intersection(_registers(m))]:
             del matrices[operand]
     if block.end == len(program.code.instructions):
-        out.line("raise NotExecuted('the program runs on behind its last instruction')")
+        out.line("raise NotExecuted('the program runs past its last instruction')")
     out.line(f"return {block.end}")
 
 
@@ -80,7 +80,7 @@ def _registers(operand: mfma.Matrix) -> set[int]:
     return registers | {operand.scale} if operand.scale >= 0 else registers
 
 
-def _product(out: Writer, product: mfma.Product, matrices: dict[mfma.Matrix, str]) -> None:
+def _product(out: Writer, product: mfma.MatrixProduct, matrices: dict[mfma.Matrix, str]) -> None:
     for operand in (product.a, product.b):
         if operand not in matrices:
             matrices[operand] = f"matrix{len(out.values)}"
@@ -89,8 +89,8 @@ def _product(out: Writer, product: mfma.Product, matrices: dict[mfma.Matrix, str
     out.line(f"multiply(w, {out.constant(product)}, {matrices[product.a]}, {matrices[product.b]})")
 
 
-def _checks(out: Writer, program: Program, i: Instruction) -> None:
-    """Calls of the sanitizer before an instruction."""
+def _checks(out: Writer, program: MachineProgram, i: Instruction) -> None:
+    """Write the calls of the sanitizer before an instruction."""
     effects = program.effects[i.pc]
     if i.name == "s_waitcnt":
         out.line(f"sanitizer.wait(w, {i.pc}, {i.modifiers.get('vmcnt')}, {i.modifiers.get('lgkmcnt')})")
@@ -105,8 +105,8 @@ def _checks(out: Writer, program: Program, i: Instruction) -> None:
         out.line(f"sanitizer.issue(w, {out.constant(i)}, {out.constant(access)}, {out.constant(effects.written)})")
 
 
-def _branch(out: Writer, program: Program, i: Instruction) -> bool:
-    """Whether `i` ends its block here."""
+def _branch(out: Writer, program: MachineProgram, i: Instruction) -> bool:
+    """Write a branch, barrier or end; return whether `i` is one, so that its block ends here."""
     following = i.pc + 1
     match i.name:
         case "s_endpgm":
@@ -122,14 +122,14 @@ def _branch(out: Writer, program: Program, i: Instruction) -> bool:
     return True
 
 
-def _target(program: Program, i: Instruction) -> int:
+def _target(program: MachineProgram, i: Instruction) -> int:
     label = i.operands[0].text
     if label not in program.code.labels:
         raise NotExecuted(i.text)
     return program.code.labels[label]
 
 
-def _instruction(out: Writer, program: Program, i: Instruction) -> None:
+def _instruction(out: Writer, program: MachineProgram, i: Instruction) -> None:
     if i.name == "s_waitcnt":
         return
     before = len(out.lines)
@@ -146,7 +146,7 @@ def _instruction(out: Writer, program: Program, i: Instruction) -> None:
     except NotExecuted as error:
         reason = str(error)
     except (ValueError, IndexError, TypeError, KeyError):
-        # Operands in another number or of another kind than the known form has.
+        # The instruction has another number or kind of operands than the known form.
         reason = i.text
     del out.lines[before:]
     program.unknown[i.pc] = reason

@@ -1,4 +1,4 @@
-"""Launch a compiled kernel on numpy arrays, as one would launch it on a GPU."""
+"""The launch of a compiled kernel on numpy arrays, as on a GPU."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import numpy.typing as npt
 
 from gluonmap.cdna import text
 from gluonmap.cdna.errors import BadLaunch, NotExecuted
-from gluonmap.cdna.figures import Figures, Summary, summarise
+from gluonmap.cdna.figures import Counters, CounterSummary, summarise
 from gluonmap.cdna.findings import Finding, Findings, Place, grouped
 from gluonmap.cdna.generate import Generated, generate
 from gluonmap.cdna.lds import Lds
 from gluonmap.cdna.machine import Machine, Trace
 from gluonmap.cdna.memory import BASE, GlobalAccess, Memory
 from gluonmap.cdna.operands import EXEC, OVERFLOW
-from gluonmap.cdna.program import Program, build
+from gluonmap.cdna.program import MachineProgram, build
 from gluonmap.cdna.sanitizer import Sanitizer
 from gluonmap.cdna.scratch import Scratch
 from gluonmap.cdna.state import LANES, SCALARS, Waves
 from gluonmap.cdna.text import Argument, Code
-from gluonmap.cdna.waits import Track
+from gluonmap.cdna.waits import OperationTrack
 
 Array = npt.NDArray[Any]
 u8, u32, u64 = np.uint8, np.uint32, np.uint64
 
 TARGETS = ("gfx942", "gfx950")
 STEPS = 5_000_000
-"""Instructions that a launch may execute, unless the caller says otherwise; one takes microseconds."""
+"""Default limit of the instructions of a launch. One instruction takes microseconds."""
 _USER_SGPRS = (
     ("dispatch_ptr", 2),
     ("queue_ptr", 2),
@@ -39,76 +39,79 @@ _USER_SGPRS = (
     ("dispatch_id", 2),
     ("private_segment_size", 1),
 )
-"""Scalar registers that the launch fills first, in this order, each where its directive says so."""
+"""Scalar registers that the launch fills first, in this order, each only if its directive is set."""
 _TOGETHER = 1 << 29
-"""Bytes of registers and LDS that work-groups which run together may have."""
+"""Most bytes of registers and LDS of the work-groups that run together."""
 _PACKET = 64
 """Bytes of an AQL dispatch packet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unwritten:
-    """An array that the kernel is to write: reading it first is a finding. Its content is what the kernel finds."""
+    """An array that the kernel must write before it reads it. A read before that is a finding, and gets its content."""
 
     array: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a launch left beside the arrays, which were written in place."""
+    """Result of a launch. The arrays were written in place and are not part of it."""
 
     findings: tuple[Finding, ...]
-    """Accesses out of bounds always; everything else under the sanitizer."""
+    """Findings: accesses out of bounds always, all others only with `sanitize`."""
     executed: int
-    """Instructions, each counted once for all waves that executed it together."""
-    figures: Summary | None
-    """Where they were asked for."""
+    """Number of instructions. One that several waves execute together counts once."""
+    figures: CounterSummary | None
+    """The counters, if `figures` was set."""
     idle_waits: tuple[tuple[int, str], ...] = ()
-    """Under the sanitizer: (pc, counter) of each s_waitcnt that had nothing to wait for in this run."""
+    """With `sanitize`: (pc, counter) of each s_waitcnt that had nothing to wait for in this run."""
 
     @property
     def by_line(self) -> tuple[Place, ...]:
-        """The findings for people: one entry for each kind and line of the kernel, in the order of the program."""
+        """The findings grouped for people: one entry for each kind and line of the kernel, in program order."""
         return grouped(self.findings)
 
 
-class Kernel:
+class PreparedKernel:
     """A compiled kernel, read once and launched any number of times."""
 
     def __init__(self, code: Code, shared_bytes: int, names: tuple[str, ...] = ()) -> None:
-        """`names`: of the arguments, in order; empty where they are not known."""
+        """`names` are those of the arguments, in order; empty if they are not known."""
         if code.target not in TARGETS:
             raise NotExecuted(f"a program for {code.target}")
         self.code, self.shared_bytes, self.names = code, shared_bytes, names
-        self.program: Program = build(code)
+        self.program: MachineProgram = build(code)
         self._generated: dict[bool, Generated] = {}
         _check_modes(code)
 
     def generated(self, sanitize: bool) -> Generated:
-        """The functions of its blocks."""
+        """Return the functions of the kernel's blocks."""
         if sanitize not in self._generated:
             self._generated[sanitize] = generate(self.program, sanitize)
         return self._generated[sanitize]
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Instructions that are not executed; a launch that reaches one raises NotExecuted."""
+        """Instructions that are not supported. A launch that reaches one raises NotExecuted."""
         self.generated(False)
         return tuple(self.program.unknown[pc] for pc in sorted(self.program.unknown))
 
 
-def prepare(compiled: Any) -> Kernel:
-    """What Triton returned for a kernel, or the amdgcn text of one without dynamic LDS, ready to be launched."""
-    if isinstance(compiled, Kernel):
+def prepare(compiled: Any) -> PreparedKernel:
+    """Return a kernel ready for launches.
+
+    `compiled` is what Triton returned for it, or the amdgcn text of a kernel without dynamic LDS.
+    """
+    if isinstance(compiled, PreparedKernel):
         return compiled
     if isinstance(compiled, str):
         code = text.read(compiled)
-        return Kernel(code, code.descriptor.get("group_segment_fixed_size", 0))
+        return PreparedKernel(code, code.descriptor.get("group_segment_fixed_size", 0))
     code = text.read(compiled.asm["amdgcn"])
     fixed = code.descriptor.get("group_segment_fixed_size", 0)
     signature = getattr(getattr(compiled, "src", None), "signature", {})
     names = tuple(str(name) for name, type_ in signature.items() if type_ != "constexpr")
-    return Kernel(code, max(int(compiled.metadata.shared), fixed), names)
+    return PreparedKernel(code, max(int(compiled.metadata.shared), fixed), names)
 
 
 def run(
@@ -123,19 +126,21 @@ def run(
     steps: int = STEPS,
     trace: Trace | None = None,
 ) -> Result:
-    """Execute `compiled` on `grid`; arrays among `arguments` are written in place.
+    """Execute `compiled` on `grid`. Arrays among `arguments` are written in place.
 
-    compiled: as `prepare` takes it. arguments: the kernel's run-time arguments in order, or by name; those that were
-    compiled in (constexpr, and integers that are 1) are left out, and are ignored where they come by name. An array is
-    any contiguous numpy array or writable buffer: only its bytes count. bf16 is uint16, see `values`. Numbers fill the
-    argument's size; a float one of 4 bytes is float32.
-
-    seed: of what registers and LDS hold at the start. order: None runs all waves in step; a number runs them one after
-    the other between barriers, in an order drawn from it. Neither may change the result of a right kernel. Of a grid
-    too large for that, some work-groups run to their end before others begin. trace: told of each block before it runs.
+    compiled: as in `prepare`.
+    arguments: the kernel's run-time arguments in order, or by name. Arguments that were compiled in (constexpr, and
+        integers that are 1) are left out; by name they are ignored. An array is a contiguous numpy array or a writable
+        buffer: only its bytes count. bf16 is uint16, see `values`. A number fills the argument's size; a float of 4
+        bytes is float32.
+    seed: seed of the content of registers and LDS at the start.
+    order: None runs all waves in step. A number runs them one after the other between barriers, in a random order with
+        this seed. Neither seed nor order may change the result of a right kernel. If the grid is too large to run
+        together, some work-groups run to their end before others begin.
+    trace: called with each block and its waves before the block runs.
 
     Raises:
-        NotExecuted: an instruction or detail is not known. Arrays are left as they were.
+        NotExecuted: an instruction or detail is not known. The arrays are unchanged.
         BadLaunch: the arguments do not fit.
         StepLimit: more than `steps` instructions were executed.
     """
@@ -153,7 +158,7 @@ def _grid(grid: Sequence[int]) -> tuple[int, int, int]:
     return whole[0], whole[1], whole[2]
 
 
-def _in_order(kernel: Kernel, arguments: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
+def _in_order(kernel: PreparedKernel, arguments: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
     if not isinstance(arguments, Mapping):
         return list(arguments)
     if not kernel.names:
@@ -164,7 +169,7 @@ def _in_order(kernel: Kernel, arguments: Sequence[Any] | Mapping[str, Any]) -> l
 
 
 def _check_modes(code: Code) -> None:
-    """The floating-point modes that the arithmetic here is of."""
+    """Raise NotExecuted unless the kernel uses the modes that the arithmetic here implements."""
     expected = {
         "float_round_mode_32": 0,
         "float_round_mode_16_64": 0,
@@ -181,11 +186,11 @@ def _check_modes(code: Code) -> None:
 
 
 class _Launch:
-    """Memories and registers of one launch."""
+    """The memories and registers of one launch."""
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: PreparedKernel,
         grid: tuple[int, int, int],
         arguments: list[Any],
         sanitize: bool,
@@ -198,9 +203,9 @@ class _Launch:
         self.findings = Findings()
         self.rng = np.random.default_rng(seed)
         self.arrays: list[tuple[Array, int]] = []
-        """Bytes of an argument, and where they lie in the launch's memory."""
+        """(bytes of an argument, their address in the launch's memory)."""
         visible = [a for a in code.arguments if not a.kind.startswith("hidden_")]
-        # Triton adds pointers to scratch memory that the host would allocate.
+        # Triton adds two pointers to scratch memory that the host would allocate.
         if len(arguments) not in (len(visible), max(len(visible) - 2, 0)):
             raise BadLaunch(f"{len(arguments)} arguments: {code.name} takes {len(visible)}, with two of scratch memory")
         arguments = arguments + [0] * (len(visible) - len(arguments))
@@ -230,8 +235,8 @@ class _Launch:
         lds_stride = max((kernel.shared_bytes + 15) & ~15, 16)
         each = lds_stride + waves * LANES * 4 * kernel.program.registers
         self.together = min(self.groups, max(1, _TOGETHER // each))
-        """Work-groups that run at one time."""
-        self.figures = Figures(kernel.program, waves) if figures else None
+        """Number of work-groups that run together."""
+        self.figures = Counters(kernel.program, waves) if figures else None
         self.sanitizer = (
             Sanitizer(kernel.program, self.memory, self.findings, lds_stride, waves, unwritten, self.together)
             if sanitize
@@ -244,8 +249,8 @@ class _Launch:
         self.bound = kernel.generated(sanitize).bind(memory=access, lds=lds, scratch=scratch, sanitizer=self.sanitizer)
         self.machine: Machine
 
-    def execute(self, order: int | None, steps: int, trace: Trace | None) -> Summary | None:
-        """Run to the end and write the arrays back."""
+    def execute(self, order: int | None, steps: int, trace: Trace | None) -> CounterSummary | None:
+        """Run to the end, write the arrays back, and return the counters if they were requested."""
         blocks = {b.start: b for b in self.kernel.program.blocks}
         release = self.sanitizer.release if self.sanitizer else lambda groups: None
         self.machine = Machine(blocks, self.bound, steps, release, trace, self.kernel.code.waves)
@@ -264,7 +269,7 @@ class _Launch:
         return summarise(self.figures, self.machine.visits, blocks) if self.figures else None
 
     def _allocate(self, name: str, content: Array) -> int:
-        """The address of an argument's bytes; the same array twice is one buffer."""
+        """Return the address of an argument's bytes. An array that comes twice has one buffer."""
         for array, address in self.arrays:
             if array.ctypes.data == content.ctypes.data and array.nbytes == content.nbytes:
                 return address
@@ -278,7 +283,7 @@ class _Launch:
             packed[place.offset : place.offset + place.size] = np.frombuffer(raw, u8)
 
     def _hidden(self, packed: Array) -> list[Argument]:
-        """Fill the hidden arguments that are known; the others."""
+        """Fill the hidden arguments that are known; return the others."""
         known: dict[str, int] = {"hidden_grid_dims": 3 if self.grid[2] > 1 else 2 if self.grid[1] > 1 else 1}
         for k, axis in enumerate("xyz"):
             known[f"hidden_block_count_{axis}"] = self.grid[k]
@@ -298,7 +303,7 @@ class _Launch:
         return rest
 
     def _packet(self) -> Array:
-        """The dispatch packet (HSA 1.2, kernel dispatch packet): sizes in work-items."""
+        """Return the dispatch packet (HSA 1.2, kernel dispatch packet). Its sizes are in work-items."""
         packet = np.zeros(_PACKET, u8)
         threads = self.kernel.code.threads
         packet[4:10] = np.array([threads, 1, 1], np.uint16).view(u8)
@@ -308,7 +313,7 @@ class _Launch:
         return packet
 
     def _waves(self, groups: range) -> Waves:
-        """The waves of some work-groups as the launch leaves them; whatever it does not set is random."""
+        """Return the waves of some work-groups at their start. Registers that a launch does not set are random."""
         code, descriptor = self.kernel.code, self.kernel.code.descriptor
         ids = np.arange(groups.start * code.waves, groups.stop * code.waves)
         total = len(ids)
@@ -340,17 +345,17 @@ class _Launch:
         scalar[:, EXEC : EXEC + 2] = 0xFFFFFFFF
         scalar[:, OVERFLOW] = 0
         vector[0] = (ids % code.waves * LANES)[:, None] + np.arange(LANES)
-        tracks = [Track(ids)] if self.sanitizer else []
+        tracks = [OperationTrack(ids)] if self.sanitizer else []
         return Waves(vector, scalar, np.zeros((total, 1), bool), ids, tracks)
 
     def _noise(self, shape: tuple[int, ...]) -> Array:
-        """Random words; one piece repeated, since its making is what costs."""
+        """Return random words. They repeat after 8191 words, since generating them is what takes time."""
         piece = self.rng.integers(0, 1 << 32, 8191, u32)
         return np.resize(piece, shape)
 
 
 def _bytes_of(argument: Any) -> Array | None:
-    """The bytes of an array or buffer, no copy; None for a number."""
+    """Return the bytes of an array or buffer without a copy; None for a number."""
     if isinstance(argument, Unwritten):
         argument = argument.array
     if isinstance(argument, int | float | np.integer | np.floating | np.bool_):
@@ -367,7 +372,7 @@ def _bytes_of(argument: Any) -> Array | None:
 
 
 def _number(value: Any, place: Argument) -> bytes:
-    """A number as the argument block holds it."""
+    """Return the bytes of a number in the argument block."""
     if isinstance(value, float | np.floating):
         kinds: dict[int, Any] = {2: np.float16, 4: np.float32, 8: np.float64}
         if place.kind != "by_value" or place.size not in kinds:

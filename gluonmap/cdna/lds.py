@@ -1,22 +1,20 @@
-"""LDS: one piece for each work-group, and the accesses to it."""
+"""LDS: a part for each work-group, and the accesses to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gluonmap.cdna.access import Access
 from gluonmap.cdna.errors import NotExecuted
+from gluonmap.cdna.figures import Counters
 from gluonmap.cdna.findings import Findings, Kind
 from gluonmap.cdna.memory import extended, loaded
+from gluonmap.cdna.sanitizer import Sanitizer
 from gluonmap.cdna.state import LANES, Waves
-
-if TYPE_CHECKING:
-    from gluonmap.cdna.figures import Figures
-    from gluonmap.cdna.sanitizer import Sanitizer
 
 Array = npt.NDArray[Any]
 u8, u16, u32, i64 = np.uint8, np.uint16, np.uint32, np.int64
@@ -34,7 +32,7 @@ class Lds:
         findings: Findings,
         rng: np.random.Generator,
         sanitizer: Sanitizer | None,
-        figures: Figures | None,
+        figures: Counters | None,
     ) -> None:
         self.size = size
         self.stride = max((size + 15) & ~15, 16)
@@ -45,7 +43,10 @@ class Lds:
         self.findings, self.sanitizer, self.figures = findings, sanitizer, figures
 
     def starts(self, w: Waves) -> Any:
-        """(n, 1): where the LDS of each wave's work-group begins. Work-groups that do not run together share places."""
+        """Return (n, 1): the start of the LDS of each wave's work-group, in bytes.
+
+        Work-groups that do not run together have the same place.
+        """
         return self._starts[w.ids % len(self._starts)][:, None]
 
     def load(self, w: Waves, access: Access) -> None:
@@ -55,7 +56,7 @@ class Lds:
             at, active = self._located(w, access, offset, store=False)
             for k, value in enumerate(self._read(at, size, access.signed)):
                 results.append((register + k, value if active is None else np.where(active, value, u32(0))))
-        # After both reads: the address may be one of the registers that are written.
+        # Write after both reads: the address register may be one of the destinations.
         for register, value in results:
             loaded(w, access, register, value)
 
@@ -83,9 +84,9 @@ class Lds:
                     self.halves[where >> 1] = value.astype(u16)
 
     def transpose(self, w: Waves, access: Access) -> None:
-        """ds_read_b64_tr_b<bits>: 16 lanes read 16 rows of 64 bits and get them as columns.
+        """Execute ds_read_b64_tr_b<bits>: 16 lanes read 16 rows of 64 bits and get them as columns.
 
-        Of n elements in a row, lane i of the 16 gets as its element j the element i % n of lane j * (16 // n) + i // n.
+        A row has n elements. Element j of lane i (of the 16) is element i % n of lane j * (16 // n) + i // n.
         """
         bits = int(access.operation)
         at, active = self._located(w, access, access.offsets[0], store=False)
@@ -115,7 +116,7 @@ class Lds:
             np.copyto(w.U[access.result], old, where=w.mask)
 
     def land(self, w: Waves, access: Access, places: Array, active: Array, values: Array) -> None:
-        """Write what a copy from global memory brings: `values` (n, 64, size) at `places` of the work-group's LDS."""
+        """Write the data of a copy from global memory: `values` (n, 64, size) at `places` of the work-group's LDS."""
         inside = (places >= 0) & (places + access.size <= self.size)
         bad = active & ~inside
         if bad.any():
@@ -130,9 +131,12 @@ class Lds:
         self.bytes[at[active][:, None] + np.arange(access.size)] = values[active]
 
     def _located(self, w: Waves, access: Access, offset: int, store: bool) -> tuple[Array, Array | None]:
-        """Places in the array, harmless where nothing is accessed, and the lanes left: None if all are."""
+        """Return (offsets into `bytes`, remaining active lanes; None if all active lanes remain).
+
+        Lanes out of bounds are reported and dropped. Inactive lanes get harmless offsets.
+        """
         assert access.address is not None
-        # The sum wraps at 32 bits (LLVM's hasUsableDSOffset): a compiler may leave a negative number in the register.
+        # The sum wraps at 32 bits (LLVM's hasUsableDSOffset): the register may hold a negative number.
         local = (w.U[access.address.index] + u32(offset)).astype(i64)
         active: Array | None = None
         last = local + access.size

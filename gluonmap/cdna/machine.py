@@ -1,4 +1,4 @@
-"""Runs the blocks of a program for all waves of a launch: divergence, barriers, order, step limit."""
+"""The execution of a program's blocks for all waves of a launch: divergence, barriers, order, step limit."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from gluonmap.cdna.state import Waves
 
 Array = npt.NDArray[Any]
 Trace = Callable[[Block, Waves], None]
-"""Is called before each block with the waves that execute it."""
+"""A callback before each block, with the waves that execute it."""
 
 _TURN = 256
-"""Blocks that a group may run while others wait: one that waits for another's store would spin for ever."""
+"""Most blocks that a group runs while others wait. Without a limit a group that waits for another's store would spin
+forever."""
 _FAIR = 64
-"""Turns after which a group gets one that is not the furthest behind."""
+"""In every 64th turn the group that has waited longest runs, not the one that is furthest behind."""
 
 
 class Machine:
@@ -36,22 +37,23 @@ class Machine:
         trace: Trace | None = None,
         each: int = 1,
     ) -> None:
-        """`limit`: instructions of groups; `each`: waves of a work-group.
+        """`limit`: most instructions, counted once for each group; `each`: waves of a work-group.
 
-        `release` is called when all waves have met at a barrier, or with the numbers of the work-groups that have.
+        `release` is called with None when all waves have met at a barrier, or with the numbers of the work-groups
+        whose waves have.
         """
         self.blocks, self.steps = blocks, steps
         self.lengths = {pc: len(block.instructions) for pc, block in blocks.items()}
         self.limit, self.release, self.trace, self.each = limit, release, trace, each
         self.executed = 0
-        """Instructions, each counted once for the whole group that executed it."""
+        """Number of instructions, counted once for each group that executed them."""
         self.visits: Counter[int] = Counter()
-        """pc of a block → waves that executed it."""
+        """pc of a block → number of waves that executed it."""
 
     def run(self, waves: Waves) -> None:
-        """All waves in step, as far as they take the same branches.
+        """Run all waves in step as long as they take the same branches.
 
-        Where they part, the group that is behind runs first, so that it meets the others again.
+        After a divergent branch the group that is behind runs first, so that it meets the others again.
         """
         pending: dict[int, Waves] = {0: waves}
         parked: dict[int, Waves] = {}
@@ -64,7 +66,8 @@ class Machine:
             freed: list[int] = []
             if parked and (turn > _TURN or not turns % _FAIR):
                 freed = self._let_go(pending, parked)
-            # Now and then the one that waits longest, or those behind that wait for it would keep it waiting.
+            # From time to time the group that waits longest runs. Otherwise groups that are behind and wait for it
+            # would keep it waiting.
             pc = min(freed or pending) if turns % _FAIR else next(iter(pending))
             group = pending.pop(pc)
             turn = 0
@@ -97,7 +100,7 @@ class Machine:
                     break
 
     def run_apart(self, waves: Waves, rng: np.random.Generator) -> None:
-        """One wave after the other from barrier to barrier, in a random order each time."""
+        """Run one wave after the other from barrier to barrier, in a new random order each time."""
         ready = [(0, waves.select(np.arange(waves.count) == k)) for k in range(waves.count)]
         while ready:
             parked: list[tuple[int, Waves]] = []
@@ -132,9 +135,9 @@ class Machine:
         return int(wave.ids[0]) // self.each
 
     def _let_go(self, pending: dict[int, Waves], parked: dict[int, Waves]) -> list[int]:
-        """Let the work-groups go on of which every wave is at its barrier: those that run may wait for what they do.
+        """Continue the work-groups whose waves are all at their barrier: running ones may wait for their stores.
 
-        Returns where they go on.
+        Return the pcs at which they continue.
         """
         busy = np.unique(np.concatenate([waves.ids for waves in pending.values()]) // self.each)
         free = np.unique(np.concatenate([waves.ids for waves in parked.values()]) // self.each)

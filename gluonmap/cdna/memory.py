@@ -13,13 +13,13 @@ import numpy.typing as npt
 from gluonmap.cdna.access import ATOMICS, Access
 from gluonmap.cdna.arithmetic import bf16_bits
 from gluonmap.cdna.errors import BadLaunch, NotExecuted
+from gluonmap.cdna.figures import Counters
 from gluonmap.cdna.findings import Findings, Kind
 from gluonmap.cdna.operands import M0
 from gluonmap.cdna.runtime import put_half
 from gluonmap.cdna.state import LANES, Waves
 
-if TYPE_CHECKING:
-    from gluonmap.cdna.figures import Figures
+if TYPE_CHECKING:  # `lds` and `sanitizer` import this module
     from gluonmap.cdna.lds import Lds
     from gluonmap.cdna.sanitizer import Sanitizer
 
@@ -27,14 +27,14 @@ Array = npt.NDArray[Any]
 u8, u16, u32, u64, i64 = np.uint8, np.uint16, np.uint32, np.uint64, np.int64
 
 BASE = 0x7F00_0000_0000
-"""Address of the first byte: so high that a 32-bit offset on its own is no address."""
+"""Address of the first byte. It is so high that a 32-bit offset alone is never a valid address."""
 GAP = 4096
-"""Bytes between buffers, which nobody may touch."""
+"""Bytes between buffers. No access may touch them."""
 LANE = np.arange(LANES)
 _NO_COPY = 0x7FFF_FFFF
-"""M0 of a wave whose copy to LDS is to be dropped (Triton 3.9): its LDS address lies outside."""
+"""M0 of a wave whose copy to LDS is dropped (Triton 3.9): its LDS address lies outside."""
 _OTHER_BUFFERS = u32(0xC0800000)
-"""Bits of a descriptor's last word: a type that is no buffer, and one whose address takes the lane's number."""
+"""Bits of a descriptor's last word that mark other types than a buffer, and addresses that add the lane's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class Memory:
         self.buffers: list[Buffer] = []
         self.starts: list[int] = []
         self.unknown: list[tuple[int, int]] = []
-        """Byte ranges whose content is not known: hidden arguments that nothing here defines."""
+        """Byte ranges of unknown content: hidden arguments that this model does not define."""
         self._top = GAP
 
     def allocate(self, name: str, content: Array) -> int:
-        """The address of a new buffer that holds the bytes `content`."""
+        """Create a buffer with the bytes `content`; return its address."""
         if self._top + content.nbytes + GAP > self.bytes.nbytes:
             raise BadLaunch(f"no room for {content.nbytes} bytes of {name}")
         buffer = Buffer(name, self._top, content.nbytes)
@@ -78,23 +78,23 @@ class Memory:
         return BASE + buffer.offset
 
     def content(self, address: int) -> Array:
-        """The bytes of the buffer at `address`, no copy."""
+        """Return the bytes of the buffer at `address` without a copy."""
         buffer = self.buffers[self.starts.index(address - BASE)]
         return self.bytes[buffer.offset : buffer.offset + buffer.size]
 
     def inside(self, low: int, high: int) -> bool:
-        """Whether the bytes from `low` to before `high` are of one buffer."""
+        """Return whether the bytes from `low` up to `high` (exclusive) lie in one buffer."""
         k = bisect_right(self.starts, low) - 1
         return k >= 0 and high <= self.buffers[k].offset + self.buffers[k].size
 
     def outside(self, offsets: Array, size: int) -> Array:
-        """Where `size` bytes at `offsets` are not all of one buffer."""
+        """Return a mask of the `offsets` whose `size` bytes do not lie in one buffer."""
         k = np.searchsorted(self.starts, offsets, side="right") - 1
         ends = np.array([b.offset + b.size for b in self.buffers])
         return (k < 0) | (offsets + size > ends[np.maximum(k, 0)])
 
     def nearest(self, offset: int, size: int) -> str:
-        """In words, where an access of `size` bytes lies that is not inside one buffer."""
+        """Return a description of the place of an access of `size` bytes that is not inside one buffer."""
         k = bisect_right(self.starts, offset) - 1
         if k < 0:
             return f"at {BASE + offset:#x}, below all buffers"
@@ -107,7 +107,7 @@ class Memory:
 
 
 class GlobalAccess:
-    """Executes scalar, global and buffer accesses of waves."""
+    """The scalar, global and buffer accesses of waves."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class GlobalAccess:
         findings: Findings,
         wide_m0: bool,
         sanitizer: Sanitizer | None,
-        figures: Figures | None,
+        figures: Counters | None,
     ) -> None:
         self.memory, self.lds, self.findings = memory, lds, findings
         self.wide_m0 = wide_m0
@@ -210,7 +210,7 @@ class GlobalAccess:
             self._return(w, access, old)
 
     def copy_to_lds(self, w: Waves, access: Access) -> None:
-        """A load whose data goes to LDS: lane l's to M0 + offset + l * size, wave by wave."""
+        """Execute a load whose data goes to LDS. The data of lane l goes to M0 + offset + l * size, for each wave."""
         addresses, active, _ = self._addresses(w, access)
         m0 = w.SU[M0].astype(i64)
         if not self.wide_m0:
@@ -225,11 +225,11 @@ class GlobalAccess:
                 self.sanitizer.global_read(w, access, offsets, active)
             fetched = self.memory.bytes[offsets[..., None] + np.arange(access.size)]
             values = fetched if active.all() else np.where(active[..., None], fetched, u8(0))
-        # Lanes outside the buffer's range write zeros, inactive ones nothing.
+        # Lanes outside the buffer's range write zeros; inactive lanes write nothing.
         self.lds.land(w, access, places, w.active & wanted, values)
 
     def _addresses(self, w: Waves, access: Access) -> tuple[Array, Array, bool]:
-        """Byte addresses (n, 64) uint64, the lanes that access memory, and whether a descriptor hid active ones."""
+        """Return (byte addresses (n, 64) uint64, accessing lanes, whether a descriptor masked active lanes)."""
         address, base, offset = access.address, access.base, access.offset
         assert address is not None
         immediate = access.offsets[0]
@@ -252,8 +252,8 @@ class GlobalAccess:
         voffset: Any = w.U[address.index].astype(i64) if "offen" in access.instruction.modifiers else i64(0)
         local = voffset + immediate
         records = words[2].astype(i64)
-        # The scalar offset counts into the range check or not, by the documents one reads: both must agree here. So
-        # must the first and the last byte, since what happens to half an access is said nowhere.
+        # Documents differ on whether the range check includes the scalar offset, so both rules must agree here. The
+        # first and the last byte must agree too: no document defines an access that is partly in range.
         within = np.broadcast_to(local + access.size <= records, (w.count, LANES))
         loosely = np.broadcast_to(local + np.minimum(scalar, 0) < records, (w.count, LANES))
         strictly = np.broadcast_to(local + scalar + access.size <= records, (w.count, LANES))
@@ -264,9 +264,9 @@ class GlobalAccess:
         return where, active, bool((w.active & ~within).any())
 
     def _located(self, w: Waves, access: Access, addresses: Array, active: Array) -> tuple[Array | None, Array]:
-        """Offsets into the memory, harmless where a lane is inactive; lanes out of bounds are reported and dropped.
+        """Return (offsets into the memory, remaining active lanes). The offsets are None if no lane is active.
 
-        None where no lane is active.
+        Lanes out of bounds are reported and dropped. Inactive lanes get harmless offsets.
         """
         offsets = (addresses - u64(BASE)).view(i64)
         if not active.all():
@@ -314,7 +314,7 @@ class GlobalAccess:
 
 
 def loaded(w: Waves, access: Access, register: int, value: Array) -> None:
-    """Write what a load brings to a register of the active lanes."""
+    """Write the value of a load to a register of the active lanes."""
     if access.keeps:
         put_half(w.U[register], value.astype(u16), int(access.high), w.mask)
     else:
@@ -322,20 +322,20 @@ def loaded(w: Waves, access: Access, register: int, value: Array) -> None:
 
 
 def extended(value: Array, signed: bool) -> Array:
-    """8 or 16 bits as 32, with zeros or the sign."""
+    """Extend 8 or 16 bits to 32, with zeros or with the sign."""
     if not signed:
         return value.astype(u32)
     return value.view(np.int8 if value.itemsize == 1 else np.int16).astype(np.int32).view(u32)
 
 
 def _update(operation: str) -> Callable[..., Any]:
-    """(old bits, given bits …) → new bits."""
+    """Return the function of an atomic: (old bits, given bits …) → new bits."""
     name = operation.split("_")[0]
     kind = ATOMICS[operation]
     if operation == "swap":
         return lambda old, new: new
     if operation == "cmpswap":
-        # The lower register is the new value, the upper one what is compared with.
+        # The lower register is the new value, the upper one the value to compare with.
         return lambda old, new, expected: new if old == expected else old
     if kind == "bf16":
         return _add_bf16_pair

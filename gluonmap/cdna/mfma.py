@@ -1,11 +1,12 @@
-"""Matrix instructions: shapes, where operands and results lie in the registers, and the products.
+"""Matrix instructions: shapes, the layout of operands and results in the registers, and the products.
 
-A lane holds consecutive k of one row of A or one column of B: lane l of row l % M, group g = l // M of 64 // M. Of the
-result, lane l holds column l % M, and of rows four in a row at a time: register 4 b + q is row 4 (b (64 // M) + g) + q.
-Of float64, which fills two registers, the pair q is row 4 q + g.
+Operands: a lane holds consecutive k of one row of A or one column of B. Lane l holds row l % M; its group is
+g = l // M, of 64 // M groups. Result: lane l holds column l % M. Its registers come in fours of consecutive rows:
+register 4 b + q is row 4 (b (64 // M) + g) + q. A float64 fills two registers, and the pair q is row 4 q + g.
 
-Sixteen products of 4 x 4 at once (4x4x…_16b): lane l is of block l // 4, row or column l % 4, and holds all of its k;
-register q of the result is row q. One block of A may serve 2**cbsz blocks in a row: the one of these numbered abid.
+Instructions with sixteen products of 4 x 4 (4x4x…_16b): lane l belongs to block l // 4 and row or column l % 4, and
+holds all of its k. Register q of the result is row q. One block of A may serve 2**cbsz consecutive blocks: the block
+with the number abid among them.
 """
 
 from __future__ import annotations
@@ -67,26 +68,26 @@ _SMALL = 4
 _F8F6F4 = {0: "fp8", 1: "bf8", 4: "fp4"}
 """cbsz and blgp of f8f6f4 → format; 2 and 3 are the formats of 6 bits."""
 _RUN = 16
-"""An 8-bit operand of f8f6f4 is two runs of 16 k, the second 16 * groups behind the first."""
+"""An 8-bit operand of f8f6f4 has two runs of 16 k. The second is 16 * groups after the first."""
 _BLOCK = 32
-"""k under one scale."""
+"""Number of k with one scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Where one operand lies and how it is read."""
+    """The registers of one operand, and its format."""
 
     register: int
     count: int
     form: str
     runs: bool = False
     scale: int = -1
-    """Register of its scales, or -1."""
+    """Register of the scales, or -1."""
     scale_byte: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class MatrixProduct:
     """One matrix instruction: D = A B + C, both of `side` rows and columns."""
 
     side: int
@@ -94,26 +95,26 @@ class Product:
     a: Matrix
     b: Matrix
     addend: int
-    """First register of C, or -1 for zero."""
+    """First register of C; -1 means that C is zero."""
     integer: bool
     fnuz: bool
     double: bool = False
     shared_by: int = 1
-    """Blocks in a row that take A from one of them,"""
+    """Number of consecutive blocks that take A from one of them."""
     shared: int = 0
-    """and which of them that is."""
+    """Number of that block among them."""
 
     @property
     def results(self) -> int:
-        """Registers of C and D."""
+        """Number of registers of C and of D."""
         return max(self.side * self.side // LANES, _SMALL) * (2 if self.double else 1)
 
 
-def decode(instruction: Instruction, target: str) -> Product | None:
-    """The product that `instruction` is; None if it is no matrix instruction.
+def decode(instruction: Instruction, target: str) -> MatrixProduct | None:
+    """Return the product of `instruction`; None if it is not a matrix instruction.
 
     Raises:
-        NotExecuted: it is one of a shape, type or modifier that is not known.
+        NotExecuted: its shape, type or modifier is not known.
     """
     if not instruction.name.startswith(("v_mfma", "v_smfmac")):
         return None
@@ -154,7 +155,7 @@ def decode(instruction: Instruction, target: str) -> Product | None:
     a_matrix, b_matrix = (
         Matrix(o.index, o.count, f, small and f != "fp4", *s) for o, f, s in zip((a, b), forms, scales, strict=True)
     )
-    return Product(
+    return MatrixProduct(
         side,
         destination.index,
         a_matrix,
@@ -169,9 +170,9 @@ def decode(instruction: Instruction, target: str) -> Product | None:
 
 
 def matrix(w: Waves, operand: Matrix, side: int, fnuz: bool) -> Array:
-    """(n, side, k) float32: the rows of A, or the columns of B, with their scales; of 4 x 4 blocks (n, 16, 4, k).
+    """Return the rows of A, or the columns of B, scaled: (n, side, k) float32; for 4 x 4 blocks (n, 16, 4, k).
 
-    int8 comes as float64.
+    int8 is returned as float64.
     """
     groups = LANES // side
     if operand.form == "f64":
@@ -191,7 +192,7 @@ def matrix(w: Waves, operand: Matrix, side: int, fnuz: bool) -> Array:
 
 
 def _elements(w: Waves, operand: Matrix, lanes: tuple[int, ...], fnuz: bool) -> Array:
-    """(*lanes, elements of a register): what the operand's registers hold, as numbers."""
+    """Return the numbers in the operand's registers: (*lanes, elements of a register)."""
     registers = w.vector[operand.register : operand.register + operand.count]
     match operand.form:
         case "f16":
@@ -218,8 +219,8 @@ def _elements(w: Waves, operand: Matrix, lanes: tuple[int, ...], fnuz: bool) -> 
     raise NotExecuted(f"matrix operand of {operand.form}")
 
 
-def multiply(w: Waves, product: Product, a: Array, b: Array) -> None:
-    """Write A B + C to the destination; exec has no say."""
+def multiply(w: Waves, product: MatrixProduct, a: Array, b: Array) -> None:
+    """Write A B + C to the destination, in all lanes: a matrix instruction ignores exec."""
     side, count = product.side, product.results
     groups = LANES // side
     if product.double:
@@ -249,7 +250,7 @@ def multiply(w: Waves, product: Product, a: Array, b: Array) -> None:
     np.add(addend, lanes, out=out)
 
 
-def _multiply_double(w: Waves, product: Product, a: Array, b: Array) -> None:
+def _multiply_double(w: Waves, product: MatrixProduct, a: Array, b: Array) -> None:
     count = product.results
     total = np.matmul(a, b.transpose(0, 2, 1)).reshape(w.count, count // 2, LANES).transpose(1, 0, 2)
     if product.addend >= 0:

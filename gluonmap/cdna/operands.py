@@ -1,4 +1,4 @@
-"""Operands of an instruction, as the assembler writes them."""
+"""Operands of an instruction in assembly text."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 
 ACCUMULATION = 256
-"""Index of a0: vector and accumulation registers are one file, v0 to v255 and then a0 to a255."""
+"""Index of a0. Vector and accumulation registers form one file: v0 to v255, then a0 to a255."""
 VCC, M0, EXEC = 106, 124, 126
-"""Where these stand among the scalar registers (the encoding of the ISA)."""
+"""Indices of these among the scalar registers (the encoding of the ISA)."""
 
 OVERFLOW = 120
-"""Holds the mode FP16_OVFL, 0 or 1, among the scalar registers; the number is of a trap register, which nobody uses."""
+"""Index of the mode FP16_OVFL, 0 or 1, among the scalar registers. It is the number of an unused trap register."""
 
 _SPECIAL = {
     "vcc": (VCC, 2),
@@ -34,15 +34,15 @@ class Operand:
     text: str
     kind: str
     index: int = 0
-    """First register."""
+    """Index of the first register."""
     count: int = 0
-    """Registers."""
+    """Number of registers."""
     value: int | float = 0
-    """Of an immediate."""
+    """Value of an immediate."""
     negative: bool = False
     absolute: bool = False
     extended: bool = False
-    """sext(…), an SDWA source that is sign-extended."""
+    """sext(…): an SDWA source that is sign-extended."""
 
     @property
     def registers(self) -> range:
@@ -54,7 +54,7 @@ class Operand:
 
 
 def parse(text: str) -> Operand:
-    """The operand that `text` writes, such as "v[0:3]", "-|s4|", "neg(0)", "0x80", "off"."""
+    """Parse an operand, such as "v[0:3]", "-|s4|", "neg(0)", "0x80" or "off"."""
     inner, negative, absolute, extended = text, False, False, False
     if inner.startswith("sext(") and inner.endswith(")"):
         inner, extended = inner[5:-1], True

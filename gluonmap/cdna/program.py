@@ -1,5 +1,4 @@
-"""A kernel ready to be executed: registers numbered without gaps, basic blocks, the meaning of its memory and matrix
-instructions, and the registers that each instruction touches."""
+"""A kernel ready for execution: registers without gaps, basic blocks, decoded instructions, and their effects."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ _SWAPS = ("v_permlane16_swap", "v_permlane32_swap", "v_swap")
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Registers that an instruction reads (or keeps in part), and those that it writes."""
+    """The registers that an instruction reads or keeps in part, and those that it writes."""
 
     read: frozenset[int]
     written: frozenset[int]
@@ -41,52 +40,52 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Instructions that are executed in one go. Only the last may branch."""
+    """A basic block. Only its last instruction may branch."""
 
     start: int
     instructions: tuple[Instruction, ...]
 
     @property
     def end(self) -> int:
-        """pc behind the last instruction."""
+        """pc after the last instruction."""
         return self.start + len(self.instructions)
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A kernel with everything about it that does not change from launch to launch."""
+class MachineProgram:
+    """A kernel with everything that is the same for all launches."""
 
     code: Code
     blocks: tuple[Block, ...]
     vectors: int
-    """Vector registers; the accumulation registers follow them."""
+    """Number of vector registers. The accumulation registers follow them."""
     registers: int
-    """Both together."""
+    """Number of vector and accumulation registers."""
     accesses: dict[int, access.Access]
     """pc → memory access."""
-    products: dict[int, mfma.Product]
+    products: dict[int, mfma.MatrixProduct]
     """pc → matrix product."""
     effects: dict[int, Effects]
     unknown: dict[int, str]
-    """pc → why the instruction is not executed."""
+    """pc → reason why the instruction is not executed."""
 
     def register_name(self, register: int) -> str:
-        """v7, a3 or s12."""
+        """Return the name of a register, such as v7, a3 or s12."""
         if register >= SCALAR:
             special = {VCC: "vcc", VCC + 1: "vcc_hi", EXEC: "exec", EXEC + 1: "exec_hi", M0: "m0"}
             return special.get(register - SCALAR, f"s{register - SCALAR}")
         return f"v{register}" if register < self.vectors else f"a{register - self.vectors}"
 
 
-def build(code: Code) -> Program:
-    """The program that `code` holds."""
+def build(code: Code) -> MachineProgram:
+    """Return the program of `code`."""
     used = [r for i in code.instructions for o in i.operands if o.kind == "v" for r in (o.index, o.index + o.count - 1)]
-    # v0 holds the work-item's number, even where nobody reads it.
+    # v0 always exists: the launch writes the work-item's number there.
     vectors = 1 + max((r for r in used if r < ACCUMULATION), default=0)
     total = vectors + max((r - ACCUMULATION + 1 for r in used if r >= ACCUMULATION), default=0)
     instructions = [_renumbered(i, vectors) for i in code.instructions]
     accesses: dict[int, access.Access] = {}
-    products: dict[int, mfma.Product] = {}
+    products: dict[int, mfma.MatrixProduct] = {}
     unknown: dict[int, str] = {}
     for instruction in instructions:
         try:
@@ -97,10 +96,10 @@ def build(code: Code) -> Program:
         except NotExecuted as error:
             unknown[instruction.pc] = str(error)
         except ValueError:
-            # Operands in another number than the known form has.
+            # The instruction has another number of operands than the known form.
             unknown[instruction.pc] = instruction.text
     effects = {i.pc: _effects(i, accesses.get(i.pc)) for i in instructions}
-    return Program(code, _blocks(code, instructions), vectors, total, accesses, products, effects, unknown)
+    return MachineProgram(code, _blocks(code, instructions), vectors, total, accesses, products, effects, unknown)
 
 
 def _renumbered(instruction: Instruction, vectors: int) -> Instruction:
@@ -138,7 +137,7 @@ def _effects(instruction: Instruction, found: access.Access | None) -> Effects:
         results = 2
     read = {r for o in operands[results:] for r in _registers(o)}
     if found is not None and found.returns and found.space == "buffer":
-        # Its data and its result are one register.
+        # A buffer atomic has one register for its data and its result.
         read.update(_registers(operands[0]))
     if found is not None and found.to_lds:
         read.add(SCALAR + M0)

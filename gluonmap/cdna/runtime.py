@@ -1,4 +1,4 @@
-"""Functions that generated blocks call: register halves and pairs, and what moves values between lanes."""
+"""Functions that generated blocks call: halves and pairs of registers, and moves of values between lanes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def put(register: Array, value: Any, where: Any) -> None:
 
 
 def half(register: Array, which: int, dtype: Any) -> Any:
-    """The lower (0) or upper (1) half of each lane, no copy."""
+    """Return the lower (0) or upper (1) half of each lane without a copy."""
     if register.ndim == 1:
         return register.view(dtype)[which::2]
     return register.view(dtype)[:, which::2]
 
 
 def put_half(register: Array, value: Any, which: int, where: Any) -> None:
-    """Write 16 bits to one half and leave the other."""
+    """Write 16 bits to one half of the active lanes and keep the other half."""
     np.copyto(half(register, which, u16), as_bits16(value), where=where)
 
 
@@ -43,22 +43,22 @@ def as_bits16(value: Any) -> Array:
 
 
 def pair(registers: list[Array], index: int) -> Any:
-    """Two registers as uint64."""
+    """Return two registers as uint64."""
     return registers[index].astype(u64) | (registers[index + 1].astype(u64) << u64(32))
 
 
 def put_pair(registers: list[Array], index: int, value: Any, where: Any) -> None:
-    """Write 64 bits to two registers."""
+    """Write 64 bits to two registers of the active lanes."""
     value = np.ascontiguousarray(np.broadcast_to(value, registers[index].shape)).view(u64)
     np.copyto(registers[index], value.astype(u32), where=where)
     np.copyto(registers[index + 1], (value >> u64(32)).astype(u32), where=where)
 
 
 def not_overflowed(w: Waves, value: Array) -> Array:
-    """A float16 result, in a program that sets the mode in which it would saturate.
+    """Return a float16 result, in a program that sets the mode in which float16 saturates.
 
     Raises:
-        NotExecuted: it is infinite in that mode; from which values it stays so is not known.
+        NotExecuted: it is infinite in that mode. Which values stay infinite there is not known.
     """
     if (np.isinf(value) & (w.SU[OVERFLOW] != 0)).any():
         raise NotExecuted("float16 overflows in saturating mode")
@@ -66,7 +66,7 @@ def not_overflowed(w: Waves, value: Array) -> Array:
 
 
 def power_of(w: Waves, scale: Array, text: str) -> Array:
-    """2 to the exponent of a float32, given by its bits, as float64."""
+    """Return 2 to the exponent of a float32, as float64. `scale` holds the bits of the float32."""
     exponent = (scale >> u32(23)) & u32(255)
     if (w.active & (exponent == 255)).any():
         raise NotExecuted(f"{text}: a scale that is infinite or no number")
@@ -74,7 +74,11 @@ def power_of(w: Waves, scale: Array, text: str) -> Array:
 
 
 def exactly(w: Waves, value: Array, kind: str, text: str) -> Array:
-    """float64 as float32, where a float of `kind` holds it as it is: how another one is rounded is not known."""
+    """Return float64 as float32 if a float of `kind` represents it exactly.
+
+    Raises:
+        NotExecuted: the value must be rounded. The rounding is not known.
+    """
     wide = value.astype(f32)
     narrow = value.astype(f16) if kind == "f16" else wide
     bad = np.asarray((narrow != value) & ~np.isnan(value))
@@ -86,12 +90,12 @@ def exactly(w: Waves, value: Array, kind: str, text: str) -> Array:
 
 
 def clamped(value: Array) -> Any:
-    """Between 0 and 1; NaN becomes 0."""
+    """Return the value clamped to 0 … 1. NaN becomes 0."""
     return np.fmin(np.fmax(value, value.dtype.type(0)), value.dtype.type(1))
 
 
 def mixed(register: Array, is_half: int, which: int) -> Any:
-    """A source of v_fma_mix: float32, or one float16 half as float32."""
+    """Return a source of v_fma_mix: float32, or one float16 half as float32."""
     if is_half:
         return half(register, which, f16).astype(f32)
     return register.view(f32)
@@ -99,7 +103,7 @@ def mixed(register: Array, is_half: int, which: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """A DPP pattern: lane → source lane, whether there is one, whether the lane is written."""
+    """A DPP pattern: for each lane the source lane, whether the source exists, and whether the lane is written."""
 
     source: Array
     valid: Array
@@ -112,10 +116,10 @@ _DPP = frozenset(("quad_perm", *_ROWS, "wave_shl", "wave_shr"))
 
 
 def shuffle(instruction: Instruction) -> Shuffle:
-    """The pattern of a DPP instruction.
+    """Return the pattern of a DPP instruction.
 
     Raises:
-        NotExecuted: there is none that is known.
+        NotExecuted: the pattern is not known.
     """
     row, place = LANE // 16, LANE % 16
     valid = np.ones(LANES, bool)
@@ -152,12 +156,12 @@ def shuffle(instruction: Instruction) -> Shuffle:
         raise NotExecuted(instruction.text)
     rows, banks = instruction.number("row_mask", 15), instruction.number("bank_mask", 15)
     enabled = ((rows >> row) & 1).astype(bool) & ((banks >> (place // 4)) & 1).astype(bool)
-    # LLVM writes bound_ctrl:1, and before that bound_ctrl:0, where the bit is set.
+    # If the bit is set, LLVM writes bound_ctrl:1; older versions write bound_ctrl:0.
     return Shuffle(np.clip(source, 0, LANES - 1), valid, enabled, "bound_ctrl" in instruction.modifiers)
 
 
 def shuffled(w: Waves, value: Array, pattern: Shuffle) -> tuple[Array, Any]:
-    """The values that the lanes get, and which lanes are written. An inactive source is as good as none."""
+    """Return the values that the lanes get, and a mask of the written lanes. An inactive source counts as none."""
     found = pattern.valid & w.active[:, pattern.source]
     moved = np.ascontiguousarray(np.broadcast_to(value, (w.count, LANES))[:, pattern.source])
     written = w.active & pattern.enabled
@@ -167,7 +171,7 @@ def shuffled(w: Waves, value: Array, pattern: Shuffle) -> tuple[Array, Any]:
 
 
 def read_lane(w: Waves, value: Array, lane: Any) -> Array:
-    """(n, 1): the value of one lane, active or not."""
+    """Return (n, 1): the value of one lane, active or not."""
     index = np.broadcast_to(np.asarray(lane, i64) & 63, (w.count, 1))
     return np.take_along_axis(value, index, 1)
 
@@ -178,19 +182,19 @@ def write_lane(w: Waves, register: Array, value: Any, lane: Any) -> None:
 
 
 def first_lane(w: Waves, value: Array) -> Array:
-    """(n, 1): the value of the first active lane, of lane 0 if none is."""
+    """Return (n, 1): the value of the first active lane; of lane 0 if none is active."""
     return np.take_along_axis(value, np.argmax(w.active, 1)[:, None], 1)
 
 
 def count_below(w: Waves, mask: Any, high: bool) -> Any:
-    """v_mbcnt: how many of the 32 bits of `mask` belong to lanes before each lane."""
+    """v_mbcnt: return, for each lane, how many of the 32 bits of `mask` belong to lower lanes."""
     below = np.clip(LANE - 32 if high else LANE, 0, 32).astype(u64)
     bits = ((u64(1) << below) - u64(1)).astype(u32)
     return count_bits(np.broadcast_to(np.asarray(mask, u32), (w.count, LANES)) & bits)
 
 
 def swap_rows(w: Waves, first: int, second: int, rows: int, text: str) -> None:
-    """v_permlane<rows>_swap: odd rows of the first register change places with even ones of the second."""
+    """v_permlane<rows>_swap: swap the odd rows of the first register with the even rows of the second."""
     if w.mask is not True:
         raise NotExecuted(f"{text}: with inactive lanes")
     a = w.U[first].reshape(w.count, -1, 2, rows)
@@ -201,13 +205,13 @@ def swap_rows(w: Waves, first: int, second: int, rows: int, text: str) -> None:
 
 
 def pull(w: Waves, address: Array, value: Array, offset: int) -> Array:
-    """ds_bpermute: each lane's value from the lane that it names; 0 from an inactive one."""
+    """ds_bpermute: return for each lane the value of the lane that it addresses; 0 if that one is inactive."""
     source = ((address + u32(offset)) >> u32(2)) & u32(63)
     return np.take_along_axis(np.where(w.active, value, u32(0)), source.astype(i64), 1)
 
 
 def push(w: Waves, address: Array, value: Array, offset: int) -> Array:
-    """ds_permute: each active lane sends its value; of several to one lane the last counts; 0 where none came."""
+    """ds_permute: each active lane sends its value to a lane. The last sender wins; lanes without a sender get 0."""
     target = (((address + u32(offset)) >> u32(2)) & u32(63)).astype(i64)
     result = np.zeros((w.count, LANES), u32)
     for lane in range(LANES):
@@ -217,7 +221,7 @@ def push(w: Waves, address: Array, value: Array, offset: int) -> Array:
 
 
 def swizzled(w: Waves, value: Array, source: Array) -> Array:
-    """ds_swizzle: lane → source lane; 0 from an inactive one."""
+    """ds_swizzle: return the value of each lane's source lane; 0 if that one is inactive."""
     return np.where(w.active, value, u32(0))[:, source]
 
 
@@ -225,7 +229,7 @@ _SWIZZLE = re.compile(r"swizzle\((\w+),(.*)\)$")
 
 
 def swizzle(instruction: Instruction) -> Any:
-    """Lane → source lane of a ds_swizzle_b32.
+    """Return the source lane of each lane in a ds_swizzle_b32.
 
     Raises:
         NotExecuted: the pattern is not known.
@@ -263,7 +267,7 @@ _SELECT = {
 
 
 def selected(value: Array, which: str, signed: bool) -> Any:
-    """An SDWA source: a byte or word of each lane, extended to 32 bits."""
+    """Return an SDWA source: a byte or word of each lane, extended to 32 bits."""
     if which == "DWORD":
         return value
     shift, width = _SELECT[which]
@@ -275,7 +279,7 @@ def selected(value: Array, which: str, signed: bool) -> Any:
 
 
 def placed(register: Array, value: Array, which: str, unused: str) -> Any:
-    """An SDWA result: a byte or word of the destination, the rest by `unused`."""
+    """Return an SDWA result: `value` as a byte or word of the destination. `unused` decides on the other bits."""
     if which == "DWORD":
         return value
     shift, width = _SELECT[which]

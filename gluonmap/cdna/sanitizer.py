@@ -1,8 +1,8 @@
-"""Watches a run for what hardware would not tell: missing waits, races, reads of what nobody wrote.
+"""The sanitizer: errors that hardware does not report, such as missing waits, data races and reads of unwritten memory.
 
-Shadows of LDS hold, for each byte, which wave of the work-group wrote and read it since the last barrier (its number
-plus 1, 255 for several readers), whether it was ever written, and whether an asynchronous copy to it is under way.
-Whole dwords are looked at through views of 32 bits.
+Shadows of LDS hold, for each byte: the wave of the work-group that wrote it since the last barrier, and the one that
+read it (its number plus 1; 255 for several readers); whether it was never written; whether an asynchronous copy to it
+is in flight. Aligned dwords are checked through views of 32 bits.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy.typing as npt
 from gluonmap.cdna.access import Access
 from gluonmap.cdna.findings import Findings, Kind
 from gluonmap.cdna.memory import Memory
-from gluonmap.cdna.program import Program
+from gluonmap.cdna.program import MachineProgram
 from gluonmap.cdna.state import LANES, Waves
 from gluonmap.cdna.text import Instruction
-from gluonmap.cdna.waits import Operation, Track
+from gluonmap.cdna.waits import Operation, OperationTrack
 
 Array = npt.NDArray[Any]
 u8, u32, i32, i64 = np.uint8, np.uint32, np.int32, np.int64
 _FOUR = u32(0x01010101)
 _SEVERAL_OF = {1: 0xFF, 4: 0xFFFFFFFF}
-"""Mark of several readers, by the bytes of a unit."""
+"""Size of a unit in bytes → mark of several readers."""
 
 
 class _Shadow:
-    """One byte for each byte of a memory, and the same by dwords."""
+    """One byte for each byte of a memory, with a view by dwords."""
 
     def __init__(self, size: int, value: int = 0) -> None:
         self.bytes = np.full((size + 3) & ~3, value, u8)
@@ -37,11 +37,11 @@ class _Shadow:
 
 
 class Sanitizer:
-    """Collects what it sees in `findings`."""
+    """An observer of a launch. It adds to `findings`."""
 
     def __init__(
         self,
-        program: Program,
+        program: MachineProgram,
         memory: Memory,
         findings: Findings,
         lds_bytes: int,
@@ -49,13 +49,13 @@ class Sanitizer:
         unwritten: list[int],
         together: int = 1,
     ) -> None:
-        """`waves`: of one work-group; `unwritten`: offsets of buffers that hold nothing yet; `together`: work-groups
-        that run at one time, each with `lds_bytes`."""
+        """`waves`: waves of one work-group; `unwritten`: offsets of buffers without content; `together`: work-groups
+        that run together, each with `lds_bytes`."""
         self.program, self.memory, self.findings = program, memory, findings
         self.waves, self.together = waves, together
         lds_bytes *= together
         self._shadows = _Shadow(lds_bytes), _Shadow(lds_bytes), _Shadow(lds_bytes, 1), _Shadow(lds_bytes)
-        """Writers, readers, what was never written, what a copy is on its way to."""
+        """Writers, readers, never written, target of a copy in flight."""
         self._global = np.ones(memory.bytes.nbytes, bool)
         self._empty = [b for b in memory.buffers if b.offset in unwritten]
         for buffer in self._empty:
@@ -63,9 +63,10 @@ class Sanitizer:
         self._owner_of_word = np.zeros(memory.words.size, i32)
         self._owner_of_byte = np.zeros(memory.bytes.size, i32)
         self._current: Operation | None = None
-        # A lock orders what work-groups write: who released it through an atomic, and who took it through one after.
+        # A lock orders the writes of work-groups: one releases it through an atomic, another one takes it through a
+        # later atomic.
         self._locks: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        """Place in memory → (time, work-group) of the atomics there that a single lane of a wave did."""
+        """Offset in memory → (time, work-group) of each atomic there that a single lane of a wave executed."""
         self._clock = 1
         locked = any(a.action == "atomic" and a.space != "lds" for a in program.accesses.values())
         self._written_at = np.zeros(memory.bytes.size, i32) if locked else None
@@ -74,17 +75,17 @@ class Sanitizer:
     # Waits
 
     def touch(self, w: Waves, instruction: Instruction, registers: frozenset[int]) -> None:
-        """Before an instruction that reads `registers`, or writes them and is no load."""
+        """Check the waits before an instruction that reads `registers`, or writes them and is not a load."""
         for track in w.tracks:
             if track.pending and not registers.isdisjoint(track.pending):
                 self._missing(track, instruction, min(registers & track.pending.keys()))
 
-    def _missing(self, track: Track, instruction: Instruction, register: int) -> None:
+    def _missing(self, track: OperationTrack, instruction: Instruction, register: int) -> None:
         detail = f"{self.program.register_name(register)}, of an outstanding {track.pending[register].what}"
         self.findings.add(Kind.MISSING_WAIT, instruction, int(track.ids[0]), -1, detail)
 
     def issue(self, w: Waves, instruction: Instruction, access: Access | None, written: frozenset[int]) -> None:
-        """Before a memory operation is issued."""
+        """Record a memory operation before it is issued."""
         scalar = access is not None and access.space == "scalar"
         lds = access is None or access.space == "lds"
         store = access is not None and access.action in ("store", "atomic")
@@ -105,17 +106,17 @@ class Sanitizer:
         )
         self._current = operation
         for track in w.tracks:
-            # A load may overtake no other of its counter, so the later one's value stays: no wait is needed between.
+            # Loads of one counter return in order, so the value of the later load stays: no wait is needed between.
             late = [r for r in written & track.pending.keys() if not track.pending[r].before(operation)]
             if late:
                 self._missing(track, instruction, min(late))
             track.issue(operation, self._landed)
             if access is not None and access.space == "flat":
-                # Counted by both, and among those of LDS in no order.
+                # Both counters count a flat access. Among the operations of LDS it has no order.
                 track.issue(Operation(instruction.pc, "lgkmcnt", what, ordered=False), self._landed)
 
     def wait(self, w: Waves, pc: int, vmcnt: int | None, lgkmcnt: int | None) -> None:
-        """s_waitcnt."""
+        """Execute s_waitcnt."""
         for track in w.tracks:
             over = track.wait(vmcnt, lgkmcnt, self._landed)
             for counter, limit, count in zip(("vmcnt", "lgkmcnt"), (vmcnt, lgkmcnt), over, strict=True):
@@ -123,11 +124,11 @@ class Sanitizer:
                     self._waited[pc, counter] += count
 
     def idle_waits(self) -> tuple[tuple[int, str], ...]:
-        """(pc, counter) of waits that never had anything to wait for."""
+        """Return (pc, counter) of each wait that never had anything to wait for."""
         return tuple(sorted(where for where, count in self._waited.items() if not count))
 
     def barrier(self, w: Waves, instruction: Instruction) -> None:
-        """Before s_barrier."""
+        """Check s_barrier before it is executed."""
         for track in w.tracks:
             for operation in track.lgkmcnt:
                 if operation.writes_lds:
@@ -136,7 +137,7 @@ class Sanitizer:
                     break
 
     def release(self, groups: Array | None = None) -> None:
-        """All waves have met at a barrier; or those of these work-groups, each at its own."""
+        """Clear the marks after a barrier: of all work-groups, or of `groups`, each of which is at its own barrier."""
         for shadow in self._shadows[:2]:
             if groups is None:
                 shadow.bytes[:] = 0
@@ -144,7 +145,7 @@ class Sanitizer:
                 shadow.bytes.reshape(self.together, -1)[groups % self.together] = 0
 
     def fresh(self) -> None:
-        """Other work-groups begin, with an LDS of their own."""
+        """Reset the shadows of LDS: other work-groups begin."""
         for shadow, value in zip(self._shadows, (0, 0, 1, 0), strict=True):
             shadow.bytes[:] = value
 
@@ -181,7 +182,7 @@ class Sanitizer:
             if not again.any() and not clash.any():
                 continue
             value = _stored(w, access, active, k, whole)
-            # Who writes what is there already does no harm.
+            # Writing the value that is already there does no harm.
             bad = (again & (cells[unit] != value)) | (clash & _at_odds(value, unit))
             if bad.any():
                 lanes = np.zeros(active.shape, bool)
@@ -195,7 +196,11 @@ class Sanitizer:
         self._mark(at, size)
 
     def _ordered(self, before: Array, groups: Array, written_at: Array, again: Array) -> Array:
-        """Where the earlier writer's work-group did an atomic since, and then the later one's at the same place."""
+        """Return where a lock orders two writes.
+
+        The earlier writer's work-group executed an atomic after its write, and the later writer's work-group then
+        executed one at the same place.
+        """
         result = np.zeros(again.shape, bool)
         known: dict[tuple[int, int, int], bool] = {}
         for i in np.flatnonzero(again):
@@ -225,14 +230,14 @@ class Sanitizer:
     # LDS
 
     def lds(self, w: Waves, access: Access, at: Array, active: Array, store: bool) -> None:
-        """Before lanes access `access.size` bytes at `at`, places in the LDS of the whole launch."""
+        """Check an access of `access.size` bytes before it happens. `at`: offsets into the LDS of the whole launch."""
         places, tags = self._flat(w, at, active)
         if not len(places):
             return
         whole, first, count, tags = self._units(places, access.size, tags)
         writers, readers, unwritten, flying = (shadow.words if whole else shadow.bytes for shadow in self._shadows)
-        # Atomics of several waves at one place are what atomics are for.
-        races = access.action != "atomic"
+        # Atomics of several waves at one place are no data race.
+        may_race = access.action != "atomic"
         for k in range(count):
             unit = first + k
             bad = _foreign(writers[unit], tags)
@@ -247,21 +252,21 @@ class Sanitizer:
                 before = readers[unit]
                 marks = np.where(_foreign(before, tags), before.dtype.type(_SEVERAL_OF[before.itemsize]), tags)
                 readers[unit] = marks
-                # Of several waves that read one place in one instruction, only the last one's mark is left.
+                # If several waves read one place in one instruction, only the last one's mark is left.
                 lost = readers[unit] != marks
                 if lost.any():
                     readers[unit[lost]] = _SEVERAL_OF[before.itemsize]
                 fresh = unwritten[unit] != 0
                 if fresh.any():
                     self._add(Kind.LDS_UNWRITTEN, w, access, active, fresh)
-            if races and bad.any():
+            if may_race and bad.any():
                 self._add(Kind.LDS_RACE, w, access, active, bad)
             in_flight = flying[unit] != 0
             if in_flight.any():
                 self._add(Kind.ASYNC_UNLANDED, w, access, active, in_flight)
 
     def copy_issued(self, w: Waves, access: Access, at: Array, active: Array) -> None:
-        """A copy to LDS was issued: it may write any time from now on, and has written once it is waited for."""
+        """Record an issued copy to LDS. It may write at any time from now until it is waited for."""
         places, tags = self._flat(w, at, active)
         if not len(places):
             return
@@ -279,7 +284,7 @@ class Sanitizer:
         self._current.landing.append((waves, tags, whole, first, count))
 
     def _landed(self, operation: Operation, ids: Array) -> None:
-        """A copy of the waves `ids` was waited for: it counts as their write now."""
+        """Record a copy that the waves `ids` waited for. It counts as their write now."""
         for waves, tags, whole, first, count in operation.landing or ():
             writers, _, _, flying = (shadow.words if whole else shadow.bytes for shadow in self._shadows)
             mine = np.isin(waves, ids)
@@ -296,7 +301,7 @@ class Sanitizer:
 
     @staticmethod
     def _units(places: Array, size: int, tags: Array) -> tuple[bool, Array, int, Array]:
-        """Dwords or bytes: which, the first of each access, how many, and the tags in that width."""
+        """Return (whether units are dwords, first unit of each access, units per access, tags as wide as a unit)."""
         if size >= 4 and not (places & 3).any():
             return True, places >> 2, size // 4, tags.astype(u32) * _FOUR
         return False, places, size, tags
@@ -308,13 +313,13 @@ class Sanitizer:
 
 
 def _handed_over(log: list[tuple[int, int]], earlier: int, later: int, time: int) -> bool:
-    """Whether work-group `earlier` did an atomic of `log` after `time`, and `later` one after that."""
+    """Return whether work-group `earlier` executed an atomic of `log` after `time`, and `later` one after that."""
     released = next((t for t, group in log if group == earlier and t > time), None)
     return released is not None and any(group == later and t > released for t, group in log)
 
 
 def _stored(w: Waves, access: Access, active: Array, step: int, whole: bool) -> Array:
-    """What the active lanes store: their dword or byte number `step`."""
+    """Return the dword or byte number `step` of what the active lanes store."""
     if whole:
         return np.broadcast_to(w.U[access.data[0] + step], active.shape)[active]
     register = np.broadcast_to(w.U[access.data[0] + step // 4], active.shape)[active]
@@ -323,14 +328,14 @@ def _stored(w: Waves, access: Access, active: Array, step: int, whole: bool) -> 
 
 
 def _at_odds(value: Array, unit: Array) -> bool:
-    """Whether lanes that write one place in one instruction write different values there."""
+    """Return whether lanes that write to one place in one instruction write different values there."""
     order = np.argsort(unit, kind="stable")
     same_place = unit[order][1:] == unit[order][:-1]
     return bool((same_place & (value[order][1:] != value[order][:-1])).any())
 
 
 def _foreign(seen: Array, tags: Array) -> Array:
-    """Where marks are of another wave than `tags`. A dword whose bytes differ is looked at byte by byte."""
+    """Return where marks belong to another wave than `tags`. A dword whose bytes differ is checked byte by byte."""
     bad = np.asarray((seen != 0) & (seen != tags))
     if seen.itemsize > 1 and bad.any():
         bytes_, own = seen[bad].view(u8).reshape(-1, 4), tags[bad].view(u8).reshape(-1, 4)

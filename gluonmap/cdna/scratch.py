@@ -1,28 +1,26 @@
-"""Scratch: memory of each lane alone, where registers are spilled."""
+"""Scratch: private memory of each lane, for spilled registers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gluonmap.cdna.access import Access
 from gluonmap.cdna.errors import NotExecuted
+from gluonmap.cdna.figures import Counters
 from gluonmap.cdna.findings import Findings, Kind
 from gluonmap.cdna.state import LANES, Waves
-
-if TYPE_CHECKING:
-    from gluonmap.cdna.figures import Figures
 
 u32, i64 = np.uint32, np.int64
 _LANE = np.arange(LANES)
 
 
 class Scratch:
-    """Scratch of all lanes of the launch; made when it is first used."""
+    """The scratch of all lanes of the launch. It is allocated at the first access."""
 
-    def __init__(self, waves: int, size: int, findings: Findings, figures: Figures | None) -> None:
+    def __init__(self, waves: int, size: int, findings: Findings, figures: Counters | None) -> None:
         self.waves, self.size = waves, size
         self.findings, self.figures = findings, figures
         self._words: npt.NDArray[Any] | None = None

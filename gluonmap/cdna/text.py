@@ -1,4 +1,4 @@
-"""The assembly text of one kernel, parsed: instructions with their source lines, labels, descriptor, arguments."""
+"""The parser of one kernel's assembly text: instructions with source lines, labels, descriptor, arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Line:
     file: str
     line: int
     called_from: tuple[str, ...] = ()
-    """Where the function that holds it was inlined, innermost first: "kernel.py:134"."""
+    """Calls through which the function of the line was inlined, innermost first, such as "kernel.py:134"."""
     path: str = ""
     """The file's path."""
 
@@ -44,30 +44,30 @@ class Instruction:
 
     pc: int
     name: str
-    """Without the suffix of its encoding: v_add_u32 for v_add_u32_e32; _dpp and _sdwa stay."""
+    """Opcode without the suffix of its encoding: v_add_u32 for v_add_u32_e32. The suffixes _dpp and _sdwa stay."""
     operands: tuple[Operand, ...]
     modifiers: dict[str, Modifier]
     text: str
     line: Line | None
 
     def number(self, name: str, default: int = 0) -> int:
-        """A modifier that is a number."""
+        """Return a modifier that is a number."""
         value = self.modifiers.get(name, default)
         if not isinstance(value, int):
-            raise BadProgram(f"{name} is no number in: {self.text}")
+            raise BadProgram(f"{name} is not a number in: {self.text}")
         return value
 
     def numbers(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
-        """A modifier that is a list, such as op_sel:[0,1]."""
+        """Return a modifier that is a list, such as op_sel:[0,1]."""
         value = self.modifiers.get(name, default)
         if not isinstance(value, tuple):
-            raise BadProgram(f"{name} is no list in: {self.text}")
+            raise BadProgram(f"{name} is not a list in: {self.text}")
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One entry of the kernel's argument block."""
+    """One entry of the kernel's argument block. Offset and size are in bytes."""
 
     offset: int
     size: int
@@ -77,7 +77,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A kernel's text, parsed."""
+    """The parsed text of a kernel."""
 
     name: str
     target: str
@@ -89,26 +89,26 @@ class Code:
     """The .amdhsa_… directives without their prefix."""
     arguments: tuple[Argument, ...]
     threads: int
-    """Work-items of one work-group."""
+    """Number of work-items of one work-group."""
     files: dict[int, str] = field(default_factory=dict)
-    """Paths of source files by their number in the text."""
+    """Number of a source file in the text → its path."""
 
     @property
     def waves(self) -> int:
-        """Waves of one work-group."""
+        """Number of waves of one work-group."""
         return self.threads // _WAVE
 
 
 def read(text: str) -> Code:
-    """The kernel in `text`.
+    """Parse the kernel in `text`.
 
     Raises:
-        BadProgram: it is no amdgcn assembly, or holds no kernel or several.
+        BadProgram: the text is not amdgcn assembly, or does not hold exactly one kernel.
     """
     target = re.search(r'\.amdgcn_target\s+"[^"]*-(gfx\w+?)(?:[:"])', text)
     names = re.findall(r"^\s*\.amdhsa_kernel\s+(\S+)", text, re.MULTILINE)
     if target is None or len(names) != 1:
-        raise BadProgram(f"this is no amdgcn assembly of one kernel: {len(names)} kernels in {len(text)} characters")
+        raise BadProgram(f"not amdgcn assembly of one kernel: {len(names)} kernels in {len(text)} characters")
     descriptor = {
         k: int(v, 0)
         for k, v in re.findall(r"\.amdhsa_(\w+)\s+(-?\w+)\s*$", text, re.MULTILINE)
@@ -134,7 +134,7 @@ def read(text: str) -> Code:
             rest = more + rest
             if word == ".loc":
                 number, where = (int(p) for p in rest.split()[:2])
-                # Line 0 means code of no line of its own: the last line named is nearer than none.
+                # Line 0 marks code without a source line. It keeps the last line, which is nearer than none.
                 if where:
                     path = files.get(number, "?")
                     line = Line(path.rpartition("/")[2], where, tuple(_CALLER.findall(raw)), path)
@@ -157,7 +157,7 @@ def read(text: str) -> Code:
 
 
 def _metadata(text: str) -> tuple[tuple[Argument, ...], int]:
-    """Arguments and work-items of the kernel, from the YAML block at the end."""
+    """Return arguments and work-items of the kernel, from the YAML block at the end."""
     start = text.find("amdhsa.kernels:")
     if start < 0:
         raise BadProgram("the text has no amdhsa.kernels metadata")
@@ -193,7 +193,7 @@ def _instruction(pc: int, text: str, line: Line | None) -> Instruction:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no bracket."""
+    """Split at the commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for i, char in enumerate(text):
         if char in "[(":
@@ -208,7 +208,7 @@ def _split(text: str) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Words of one part; brackets hold theirs together."""
+    """Split one part into words. Brackets keep their words together."""
     return re.findall(r"[^\s(\[]*\([^)]*\)|[^\s\[]*\[[^\]]*\]\|?|\S+", text)
 
 

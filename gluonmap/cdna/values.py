@@ -1,4 +1,4 @@
-"""Bytes of GPU memory as numbers and back, for the types that numpy does not have."""
+"""Conversion between numbers and bytes of GPU memory, for the types that numpy does not have."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ PLAIN: dict[str, Any] = {
 }
 """Triton's names of the types that numpy has."""
 TABLES = {"fp8e4nv": FP8[False], "fp8e4b8": FP8[True], "fp8e5": BF8[False], "fp8e5b16": BF8[True]}
-"""Its names of 8-bit floats, with the values of their codes."""
+"""Triton's names of the 8-bit floats → the values of their codes."""
 
 
 def decode(raw: Array, dtype: str) -> Array:
-    """The numbers in `raw` of Triton's type `dtype`; bf16 and 8-bit floats as float32, "e2m1" two values a byte."""
+    """Return the numbers in `raw` of Triton's type `dtype`.
+
+    bf16 and 8-bit floats are returned as float32. "e2m1" has two values a byte.
+    """
     data = np.ascontiguousarray(raw).reshape(-1).view(np.uint8)
     if dtype == "bf16":
         return (data.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
@@ -44,7 +47,10 @@ def decode(raw: Array, dtype: str) -> Array:
 
 
 def encode(numbers: Array, dtype: str) -> Array:
-    """`numbers` as GPU memory holds them: of numpy's own type, bf16 as uint16, 8-bit floats as uint8, same shape."""
+    """Return `numbers` as GPU memory holds them, in the same shape.
+
+    The dtype is numpy's own if there is one; bf16 is uint16, 8-bit floats are uint8.
+    """
     if dtype == "bf16":
         return bf16_bits(np.asarray(numbers, np.float32)).astype(np.uint16)
     if dtype in TABLES:

@@ -1,4 +1,4 @@
-"""What memory operations a wave has outstanding, as s_waitcnt counts them."""
+"""Outstanding memory operations of waves, as s_waitcnt counts them."""
 
 from __future__ import annotations
 
@@ -13,50 +13,51 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 VMCNT_LIMIT = 63
-"""The counter ends here: whoever issues one more waits for the oldest (LLVM of Triton 3.9 relies on it)."""
+"""Largest value of the counter. A wave that issues one more operation waits for the oldest (LLVM of Triton 3.9 relies
+on it)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """One memory operation that is under way."""
+    """One memory operation in flight."""
 
     pc: int
     counter: str
     """vmcnt or lgkmcnt."""
     what: str
-    """In words, for findings."""
+    """Description for findings."""
     loads: frozenset[int] = frozenset()
-    """Registers that it will write: vector ones, and scalar ones from 1000 on."""
+    """Registers that it will write: vector registers, and scalar ones from 1000 on."""
     ordered: bool = True
-    """Operations of its counter return in order; scalar loads do not."""
+    """It returns in order with the other operations of its counter. Scalar loads do not."""
     writes_lds: bool = False
     landing: Any = None
-    """Of a copy to LDS: (addresses, waves), one per written byte run; see `sanitizer`."""
+    """For a copy to LDS: its writes as `Sanitizer.copy_issued` records them, one entry per executed part; else None."""
 
     def before(self, later: Operation) -> bool:
-        """Whether it is over when `later` is."""
+        """Return whether this operation is complete when `later` is."""
         return self.counter == later.counter and self.ordered and later.ordered
 
 
 @dataclass(slots=True)
-class Track:
-    """The operations outstanding in some waves that issued the same ones."""
+class OperationTrack:
+    """The outstanding operations of waves that issued the same ones."""
 
     ids: Array
     vmcnt: deque[Operation] = field(default_factory=deque)
     lgkmcnt: deque[Operation] = field(default_factory=deque)
     pending: dict[int, Operation] = field(default_factory=dict)
-    """Register → the load that will write it."""
+    """Register → load that will write it."""
 
-    def of(self, ids: Array) -> Track | None:
-        """The same for those of its waves that are among `ids`."""
+    def of(self, ids: Array) -> OperationTrack | None:
+        """Return the track of those of its waves that are among `ids`; None if there are none."""
         mine = self.ids[np.isin(self.ids, ids)]
         if not len(mine):
             return None
-        return Track(mine, self.vmcnt.copy(), self.lgkmcnt.copy(), self.pending.copy())
+        return OperationTrack(mine, self.vmcnt.copy(), self.lgkmcnt.copy(), self.pending.copy())
 
     def issue(self, operation: Operation, landed: Callable[[Operation, Array], None]) -> None:
-        """Count `operation`."""
+        """Add `operation`. `landed` is called if the counter overflows and the oldest operation completes."""
         queue = self.vmcnt if operation.counter == "vmcnt" else self.lgkmcnt
         queue.append(operation)
         for register in operation.loads:
@@ -67,9 +68,9 @@ class Track:
     def wait(
         self, vmcnt: int | None, lgkmcnt: int | None, landed: Callable[[Operation, Array], None]
     ) -> tuple[int, int]:
-        """Wait until no more than so many are outstanding; how many that ended, of vmcnt and of lgkmcnt.
+        """Wait until at most `vmcnt` and `lgkmcnt` operations are outstanding.
 
-        `landed` is told of each.
+        Return how many operations of vmcnt and of lgkmcnt completed. `landed` is called for each of them.
         """
         before = len(self.vmcnt), len(self.lgkmcnt)
         if vmcnt is not None:
@@ -87,8 +88,8 @@ class Track:
                 del self.pending[register]
         landed(operation, self.ids)
 
-    def same_as(self, other: Track) -> bool:
-        """Whether both have the same operations outstanding, so that one track may stand for both."""
+    def same_as(self, other: OperationTrack) -> bool:
+        """Return whether both have the same outstanding operations, so that one track can replace them."""
         return all(
             len(mine) == len(theirs)
             and all(
@@ -99,14 +100,14 @@ class Track:
         )
 
 
-def joined(mine: Iterable[Track], theirs: Iterable[Track]) -> list[Track]:
-    """Tracks of two groups that become one."""
+def joined(mine: Iterable[OperationTrack], theirs: Iterable[OperationTrack]) -> list[OperationTrack]:
+    """Return the tracks of two groups that become one. Equal tracks are merged."""
     tracks = list(mine)
     for track in theirs:
         for k, known in enumerate(tracks):
             if known.same_as(track):
                 ids = np.concatenate([known.ids, track.ids])
-                tracks[k] = Track(ids, known.vmcnt, known.lgkmcnt, known.pending)
+                tracks[k] = OperationTrack(ids, known.vmcnt, known.lgkmcnt, known.pending)
                 break
         else:
             tracks.append(track)

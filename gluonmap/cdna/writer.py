@@ -1,4 +1,4 @@
-"""Writes the Python text of a basic block: expressions for operands, statements for results, constants on the side."""
+"""The writer of a basic block's Python text: expressions for operands, statements for results, named constants."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _DTYPES: dict[str, Any] = {
     "d": np.float64,
 }
 LISTS = {"u": "U", "i": "I", "f": "F"}
-"""Kind of 32 bits → the vector registers as that kind, in a block."""
+"""32-bit kind → name of the vector registers as that kind, in a block."""
 _FLOATS = "fhd"
 _HALVES = "wsh"
 _PAIRS = "qld"
 
 
 class Writer:
-    """Statements of one block, and the values that they name K0, K1, …
+    """The statements of one block, and the constants K0, K1, … in them.
 
-    In a block w is the group of waves, W what `where=` takes, and U, F, I, SU, SF, SI, SQ and scc are its registers.
+    In a block w is the group of waves, W the argument for `where=`, and U, F, I, SU, SF, SI, SQ and scc are registers.
     """
 
     def __init__(self, values: dict[str, Any], target: str, modal: bool = False) -> None:
-        """`modal`: the program changes the mode in which float16 overflows."""
+        """`modal`: the program changes the overflow mode of float16."""
         self.lines: list[str] = []
         self.values = values
         self.target = target
@@ -46,15 +46,15 @@ class Writer:
         self.lines.append("    " + text)
 
     def constant(self, value: Any) -> str:
-        """A name for a value."""
+        """Return a new name for a value."""
         name = f"K{len(self.values)}"
         self.values[name] = value
         return name
 
     def source(self, operand: Operand, kind: str, upper: int = 0, modifiers: bool = True) -> str:
-        """An expression for `operand` as `kind`, with its sign and absolute value applied to floats.
+        """Return an expression for `operand` as `kind`, with the sign and absolute value of float operands.
 
-        `upper`: of a 16-bit kind the upper half, of a 32-bit one the second register.
+        `upper`: 1 selects the upper half for a 16-bit kind, and the second register for a 32-bit kind.
         """
         text = self._raw(operand, kind, upper)
         if not modifiers or not (operand.negative or operand.absolute):
@@ -84,7 +84,7 @@ class Writer:
     def put(
         self, destination: Operand, kind: str, value: str, where: str = "W", upper: int = 0, keep: bool = False
     ) -> None:
-        """Write `value` of `kind` to a vector register. A 16-bit kind zeroes the other half, unless `keep`."""
+        """Write `value` of `kind` to a vector register. A 16-bit kind zeroes the other half unless `keep` is set."""
         index = destination.index
         if destination.kind != "v":
             raise NotExecuted(destination.text)
@@ -109,12 +109,12 @@ class Writer:
         self.exec_written(destination)
 
     def exec_written(self, destination: Operand) -> None:
-        """Read exec anew, if it is what was written."""
+        """Write the update of the active lanes if `destination` is exec."""
         if destination.kind == "s" and EXEC in range(destination.index & ~1, destination.index + destination.count):
             self.line("w.refresh(); W = w.mask")
 
     def put_mask(self, destination: Operand, value: str) -> None:
-        """Write a bit per lane to a scalar pair."""
+        """Write one bit per lane to a scalar pair."""
         if destination.kind != "s" or destination.count != 2:
             raise NotExecuted(destination.text)
         self.line(f"w.set_lanes({destination.index}, {value})")
@@ -122,14 +122,14 @@ class Writer:
             self.line("W = w.mask")
 
     def mask(self, operand: Operand) -> str:
-        """An expression for a bit per lane in a scalar pair."""
+        """Return an expression for the bits of a scalar pair, one per lane."""
         if operand.kind != "s" or operand.count != 2:
             raise NotExecuted(operand.text)
         return f"w.lanes({operand.index})"
 
 
 def immediate(operand: Operand, kind: str, upper: int = 0) -> npt.NDArray[Any]:
-    """A constant of one element, as the hardware expands it for `kind`."""
+    """Return a constant as an array of one element, as the hardware expands it for `kind`."""
     dtype = np.dtype(_DTYPES[kind])
     if operand.kind == "float":
         if kind in _PAIRS and kind != "d":
@@ -145,6 +145,6 @@ def immediate(operand: Operand, kind: str, upper: int = 0) -> npt.NDArray[Any]:
 
 
 def list_modifier(instruction: Instruction, name: str, count: int, default: int) -> tuple[int, ...]:
-    """A list such as op_sel, filled up to `count` entries."""
+    """Return a list modifier such as op_sel, padded to `count` entries."""
     given = instruction.numbers(name, ())
     return given + (default,) * (count - len(given))

@@ -7,10 +7,10 @@ prints. It may import every package except the parts of `worker` that load Trito
 Begin with `main`: the group of all commands and its error handling. Then read `probe`, the command that writes maps.
 Modules that several commands share: `option_values` (texts of options as values), `kernel_options` and
 `compile_options` (options that several commands have), `map_output` (a map on the terminal and in files),
-`json_output`, `progress`, `completion` (the TAB key) and `reexec` (--python).
+`json_output`, `race_inputs`, `progress`, `completion` (the TAB key) and `reexec` (--python).
 
 Command modules import other packages inside functions, because `gluonmap --help` and every TAB import all of them.
-`gluonmap.probe.campaign` alone takes 320 ms to import (it loads numpy), `gluonmap.model.codec` 40 ms (msgspec), rich
+`gluonmap.probe.each_target` alone takes 320 ms to import (it loads numpy), `gluonmap.model.codec` 40 ms (msgspec), rich
 40 ms; click takes 20 ms. At the top of a module are the standard library, click, this package and
 `gluonmap.model.errors`.
 """

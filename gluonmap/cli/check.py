@@ -1,4 +1,4 @@
-"""gluonmap check: what a project ships, judged: lists of configurations, restrictions, pruning functions."""
+"""`gluonmap check`: audit the configurations, restrictions and pruning functions that a project ships."""
 
 from __future__ import annotations
 
@@ -30,43 +30,49 @@ if TYPE_CHECKING:
     "configs",
     multiple=True,
     metavar="FILE[#ENTRY]",
-    help="A list to audit; without any, and without a rule, the kernel's own @triton.autotune list.",
+    help="List to audit. Without lists and rules the kernel's own @triton.autotune list is audited.",
 )
-@click.option("--restriction", multiple=True, metavar="EXPR", help="A Kernel Tuner restriction to judge by the map.")
-@click.option("--prune", multiple=True, metavar="FILE.py:FUNCTION", help="A pruning function to judge by the map.")
+@click.option("--restriction", multiple=True, metavar="EXPR", help="Kernel Tuner restriction to compare with the map.")
+@click.option("--prune", multiple=True, metavar="FILE.py:FUNCTION", help="Pruning function to compare with the map.")
 @click.option(
     "--target",
     "-t",
     multiple=True,
     metavar="NAME[,NAME]",
-    help="By default those that the files' names tell, else of the probe file's TARGETS, else of the kernel's maps, "
-    "else all that its API allows.",
+    help="Targets to audit for. By default the targets in the files' names, else the probe file's TARGETS, else those "
+    "of the kernel's maps, else all that its API allows.",
 )
-@click.option("--map", "map_file", default="", metavar="FILE", help="By default the kernel's own below reports/.")
-@click.option("--any-triton", is_flag=True, help="Use a map that another Triton made.")
-@click.option("--no-compile", is_flag=True, help="Say only what the map knows: needs no Triton.")
 @click.option(
-    "--samples", type=click.IntRange(1), default=4096, show_default=True, help="What a function is asked about at most."
+    "--map", "map_file", default="", metavar="FILE", help="Map to use; by default the kernel's own below reports/."
+)
+@click.option("--any-triton", is_flag=True, help="Use the map although another Triton made it.")
+@click.option("--no-compile", is_flag=True, help="Use the map alone, without Triton.")
+@click.option(
+    "--samples",
+    type=click.IntRange(1),
+    default=4096,
+    show_default=True,
+    help="Largest number of configurations that a function is called with.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "never"]),
     default="error",
     show_default=True,
-    help="The least finding that makes the exit code 1.",
+    help="The mildest finding that makes the exit code 1.",
 )
 @flags(
     *("kernel", "sets", "args", "derive", "grid", "regime", "probe_file", "stubs"),
     *("jobs", "deadline", "memory", "python", "out"),
-    sets="A value that the call gives to every entry.",
+    sets="Value that the call gives to every entry.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON (several targets: a list).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (several targets: a list).")
 @flags("quiet")
 def check(kernel_file: Path, more: Sequence[str], configs: Sequence[str], **options: Any) -> None:
     """Audit what a project ships for KERNEL: configuration files, its @triton.autotune list, restrictions, pruning.
 
-    Every entry is compiled in a process of its own, unless a map of the kernel knows it. Read are JSON of aiter, vLLM,
-    SGLang and Triton, JSON lines, and Python files with triton.Config(…) or Kernel Tuner's restrictions.
+    Every entry is compiled in its own process, unless a map of the kernel has the answer. FILE may be JSON of aiter,
+    vLLM, SGLang or Triton, JSON lines, or a Python file with triton.Config(…) or Kernel Tuner's restrictions.
 
     Exit codes: 0 nothing found, 1 findings (see --fail-on), 2 usage, 3 fault, 130 interrupted.
 
@@ -166,7 +172,7 @@ def _function(text: str) -> Rule:
 
 def _audits(kernel_file: Path, wanted: Wanted, options: dict[str, Any]) -> Sequence[Audit]:
     from gluonmap.audit import from_map, run
-    from gluonmap.cli.progress import Progress
+    from gluonmap.cli.progress import ProgressDisplay
     from gluonmap.model import codec
 
     chosen = names_of(*options["target"])
@@ -174,7 +180,7 @@ def _audits(kernel_file: Path, wanted: Wanted, options: dict[str, Any]) -> Seque
         if not wanted.map:
             raise UsageError("--no-compile needs a map: name it with --map FILE.")
         return [from_map.audit(codec.read_map(Path(wanted.map)), wanted)]
-    with Progress(quiet=options["quiet"]) as listen:
+    with ProgressDisplay(quiet=options["quiet"]) as listen:
         audits = list(run.run(settings_of(kernel_file, options), wanted, chosen, listen))
     if not audits:
         raise UsageError("there is nothing to audit.")

@@ -1,4 +1,4 @@
-"""What a shell offers after TAB: targets, and the knobs of a map with their values. A mistake offers nothing."""
+"""Completion after TAB: targets, and the knobs of a map with their values. An unreadable map offers nothing."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from gluonmap.model.errors import GluonmapError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from gluonmap.model.space_map import SpaceMap
 
 
 def targets(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names and aliases of targets; in a list with commas, after the last one."""
+    """Return names and aliases of targets; in a comma-separated list, for the part after the last comma."""
+    from click.shell_completion import CompletionItem
+
     from gluonmap.model.targets import TARGETS
 
     before, comma, begun = incomplete.rpartition(",")
@@ -30,10 +33,13 @@ def targets(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
 
 
 def moves(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """KNOB=VALUE of the map that the command line names, with what each did.
+    """Return KNOB=VALUE for each value of the map on the command line, with its outcome as help.
 
-    bash takes `=` for a border of words: then what stands before it has come already, and the value alone is wanted.
+    bash splits words at `=` (COMP_WORDBREAKS): then the knob is already a word of the command line, and only the value
+    is completed.
     """
+    from click.shell_completion import CompletionItem
+
     space = _map_of(ctx)
     if space is None:
         return []
@@ -58,9 +64,9 @@ def _map_of(ctx: click.Context) -> SpaceMap | None:
 
 
 def _values(space: SpaceMap) -> Iterator[tuple[str, str, str]]:
-    """Each value of each knob as it is typed, and what became of it."""
+    """Yield knob, value as the user types it, and outcome of each value."""
     from gluonmap.model.knobs import Effect
-    from gluonmap.probe.screen import spelled
+    from gluonmap.probe.spelling import spelled
 
     for name, knob in space.knobs.items():
         for value in knob.values:

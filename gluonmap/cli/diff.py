@@ -1,4 +1,4 @@
-"""gluonmap diff: what differs between two maps, and whether something has become worse."""
+"""`gluonmap diff`: compare two maps, and report regressions."""
 
 from __future__ import annotations
 
@@ -15,21 +15,26 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "markdown", "html", "json")
 MOST_ANNOTATIONS = 10
-"""GitHub shows no more of one step."""
+"""Annotations that GitHub shows for one step."""
 
 
 @click.command(short_help="What differs between two maps.")
 @click.argument("before", type=click.Path(path_type=Path), metavar="A")
 @click.argument("after", type=click.Path(path_type=Path), metavar="B")
 @click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="What is printed."
+    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the comparison."
 )
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write there; else print.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="File to write; by default the comparison is printed.",
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["regression", "change"]),
-    help="Exit with 1 if B is worse than A, or if it is any different.",
+    help="Exit with 1 if B has a regression, or any change.",
 )
 @click.option(
     "--tolerance",
@@ -37,17 +42,17 @@ MOST_ANNOTATIONS = 10
     default=10.0,
     show_default=True,
     metavar="PERCENT",
-    help="How much registers and spills of one configuration may grow; 8 registers always may.",
+    help="Allowed growth of registers and spills of one configuration; growth by 8 registers is always allowed.",
 )
 def diff(
     before: Path, after: Path, form: str, as_json: bool, out: Path | None, fail_on: str | None, tolerance: float
 ) -> None:
-    """Tell what differs from map A to map B: another target, another Triton, another state of the kernel.
+    """Compare map A with map B: of another target, another Triton, or another state of the kernel.
 
     A regression is a configuration that was compiled and passed for A and that fails in B, is no longer handed over
-    there, begins to spill, or takes more registers or spills than the tolerance allows. docs/diff.md has it exactly.
+    there, begins to spill, or takes more registers or spills than the tolerance allows. docs/diff.md has the details.
 
-    Exit codes: 0 compared, 1 only with --fail-on: it was found, 2 usage, 3 fault.
+    Exit codes: 0 compared, 1 with --fail-on if there is such a difference, 2 usage, 3 fault.
 
     \b
     gluonmap diff before.json reports/my_kernel.gfx942.json --fail-on regression
@@ -77,7 +82,7 @@ def diff(
 
 
 def _document(found: Difference, names: tuple[str, str], form: str) -> bytes:
-    """The whole comparison in one of `FORMATS`; as text it is plain and 80 columns wide."""
+    """Return the comparison in one of `FORMATS`; text is plain and 80 columns wide."""
     import msgspec
 
     from gluonmap.model import codec
@@ -90,9 +95,9 @@ def _document(found: Difference, names: tuple[str, str], form: str) -> bytes:
         case "markdown":
             return render_markdown(found, names).encode()
         case "html":
-            from gluonmap.report.html import comparison
+            from gluonmap.report.html import diff_page
 
-            return comparison.render(found, names)
+            return diff_page.render(found, names)
         case _:
             from rich.console import Console
 
@@ -102,12 +107,12 @@ def _document(found: Difference, names: tuple[str, str], form: str) -> bytes:
 
 
 def fails(found: Difference, fail_on: str | None) -> bool:
-    """Whether what the user asked to be told of was found."""
+    """Return whether the comparison has a difference of the kind that --fail-on names."""
     return bool(found.regressions) if fail_on == "regression" else fail_on == "change" and found.changed
 
 
 def _annotate(found: Difference, *, severe: bool) -> None:
-    """Each regression at its line, alike ones once."""
+    """Annotate each regression at its line; equal annotations appear once."""
     from gluonmap.report.diff.regressions import at_lines
     from gluonmap.report.github import Level, annotate
 

@@ -1,4 +1,4 @@
-"""gluonmap engaged: which kernels a program launches, and whether with configurations of their maps."""
+"""`gluonmap engaged`: report which kernels a program launches, and whether with configurations of their maps."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import click
 @click.command(
     context_settings={"allow_interspersed_args": False}, short_help="Whether a program launches what was tuned."
 )
-@click.option("--map", "maps", multiple=True, type=click.Path(path_type=Path), help="A map of a kernel that must run.")
+@click.option("--map", "maps", multiple=True, type=click.Path(path_type=Path), help="Map of a kernel that must run.")
 @click.option(
-    "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write what was seen as JSON."
+    "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the launches as JSON."
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def engaged(maps: Sequence[Path], json_file: Path | None, command: Sequence[str]) -> None:
-    """Run COMMAND unchanged, and say on stderr which kernels it launched, how often and with which configurations.
+    """Run COMMAND unchanged, and report on stderr which kernels it launched, how often and with which configurations.
 
-    Exit codes: 1 where a mapped kernel ran with a configuration that is not on its map's list, or never ran; else the
-    command's own (128 + N where signal N ended it); 2 usage.
+    Exit codes: 1 if a mapped kernel ran with a configuration that is not on its map's list, or never ran; else the
+    command's own (128 + N if signal N ended it); 2 usage.
 
     \b
     gluonmap engaged --map reports/rmsnorm.gfx942.json -- python serve.py --port 8000

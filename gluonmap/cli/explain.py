@@ -1,4 +1,4 @@
-"""gluonmap explain: why a configuration fails and what to change, or what matters at it."""
+"""`gluonmap explain`: report why a configuration fails and what to change, or which knobs matter there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gluonmap.model.errors import OracleFault
 if TYPE_CHECKING:
     from gluonmap.model.candidate import Config
     from gluonmap.model.space_map import SpaceMap
-    from gluonmap.probe.recompile import Asking
+    from gluonmap.probe.recompile import Recompiler
     from gluonmap.query.explain import Explanation
     from gluonmap.query.feasibility import Judge
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 @click.command(short_help="Why a configuration fails, and what passes nearby.")
 @click.argument("map_file", type=click.Path(path_type=Path))
 @click.argument("moves", nargs=-1, metavar="[KNOB=VALUE]…", shell_complete=completion.moves)
-@click.option("--no-compile", is_flag=True, help="Say only what the map knows.")
+@click.option("--no-compile", is_flag=True, help="Use the map alone, and compile nothing.")
 @click.option(
     "--repro",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a stand-alone script that shows the failure with nothing but Triton installed.",
+    help="Write a stand-alone script that shows the failure with only Triton installed.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @compile_options.options
 def explain(
     map_file: Path,
@@ -46,17 +46,18 @@ def explain(
 ) -> None:
     """Explain one configuration of MAP_FILE: the baseline with KNOB=VALUE moved.
 
-    Infeasible: the constraints that forbid it, the smallest part of it that fails, the nearest feasible configurations.
-    Feasible: how that is known, and which knobs matter there. What the map does not know is compiled.
+    Of an infeasible one: the constraints that forbid it, its smallest failing part, and the nearest feasible ones.
+    Of a feasible one: how that is known, and which knobs matter there. Configurations that the map does not know are
+    compiled.
 
-    Exit codes: 0 feasible, 1 infeasible, 2 usage, 3 unknown, or no answer could be had.
+    Exit codes: 0 feasible, 1 infeasible, 2 usage, 3 unknown, or there was no answer.
 
     \b
     gluonmap explain reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128 num_warps=4 GROUP_SIZE_M=4
     gluonmap explain reports/cdna4/gemm_mxfp4.gfx950.json BLOCK_SIZE_M=128 --repro abort.py
     """
     if repro and no_compile:
-        raise click.UsageError("--repro compiles what it writes down: leave --no-compile out.")
+        raise click.UsageError("--repro compiles the failure that it writes down: leave --no-compile out.")
     if python:
         become(python)
     from gluonmap.model import codec
@@ -68,29 +69,29 @@ def explain(
     config = complete(space, _moves(moves))
     judged = Judge(space)
     with contextlib.ExitStack() as stack:
-        opened: list[Asking] = []
+        opened: list[Recompiler] = []
 
-        def asking() -> Asking:
-            """The processes start with the first compile, for a map alone often has the answer."""
+        def asking() -> Recompiler:
+            """Return what compiles. Its processes start with the first call, because often the map has the answer."""
             if not opened:
                 opened.append(stack.enter_context(compile_options.opened(space, **limits)))
             return opened[0]
 
         def ask(asked: Config) -> Judgement:
-            answer = asking().one(asked)
-            return judged.judgement_of_answer(asked, answer, asking().place(answer))
+            answer = asking().answer(asked)
+            return judged.judgement_of_answer(asked, answer, asking().source_line(answer))
 
-        told = explaining.explained(judged, config, None if no_compile else ask)
+        explanation = explaining.explained(judged, config, None if no_compile else ask)
         if not as_json:
             from rich.console import Console
 
             from gluonmap.report import explain as explained
 
-            explained.render(space, str(map_file), told, Console())
-        script = _script(repro, judged, told, asking) if repro else None
+            explained.render(space, str(map_file), explanation, Console())
+        script = _script(repro, judged, explanation, asking) if repro else None
     if as_json:
-        click.echo(codec.dumps(_document(space, map_file, told, script)), nl=False)
-    match told.judgement.verdict:
+        click.echo(codec.dumps(_document(space, map_file, explanation, script)), nl=False)
+    match explanation.judgement.verdict:
         case Feasibility.FEASIBLE:
             sys.exit(0)
         case Feasibility.INFEASIBLE:
@@ -108,21 +109,23 @@ def _moves(texts: Sequence[str]) -> Config:
     return found
 
 
-def _script(file: Path, judged: Judge, told: Explanation, asking: Callable[[], Asking]) -> dict[str, object] | None:
-    """Write the script of a failure, and say on stderr what it shows; None where nothing fails.
+def _script(
+    file: Path, judged: Judge, explanation: Explanation, asking: Callable[[], Recompiler]
+) -> dict[str, object] | None:
+    """Write the script of a failure, report it on stderr and return its description; None if nothing fails.
 
     Raises:
-        OracleFault: the script is written and does not show the failure.
+        OracleFault: the script was written, but it does not show the failure.
     """
     from gluonmap.model.outcomes import Feasibility
     from gluonmap.query.feasibility import moves_of
     from gluonmap.report.plain_text import config_text, visible
     from gluonmap.repro import reproduce
 
-    if told.judgement.verdict is not Feasibility.INFEASIBLE:
-        click.echo(f"gluonmap: it is {told.judgement.verdict}: {file} is not written.", err=True)
+    if explanation.judgement.verdict is not Feasibility.INFEASIBLE:
+        click.echo(f"gluonmap: the configuration is {explanation.judgement.verdict}: {file} is not written.", err=True)
         return None
-    pair, trial = reproduce.write(file, judged, told, asking())
+    pair, trial = reproduce.write(file, judged, explanation, asking())
     if not trial.holds:
         raise OracleFault(
             f"{file} is written, and it does not show the failure (exit status {trial.status}):\n"
@@ -137,9 +140,9 @@ def _script(file: Path, judged: Judge, told: Explanation, asking: Callable[[], A
 
 
 def _document(
-    space: SpaceMap, map_file: Path, told: Explanation, script: dict[str, object] | None
+    space: SpaceMap, map_file: Path, explanation: Explanation, script: dict[str, object] | None
 ) -> dict[str, object]:
-    """The explanation with the command that repeats each configuration in it."""
+    """Return the explanation, with the command that repeats each of its configurations."""
     import msgspec
 
     from gluonmap.report.explain import repeat_command
@@ -147,7 +150,7 @@ def _document(
     def repeat(config: Config) -> str:
         return repeat_command(space, str(map_file), config)
 
-    nearest = [{**msgspec.to_builtins(item), "repeat": repeat(item.config)} for item in told.nearest]
-    head = {"map": str(map_file), "kernel": space.kernel, "target": space.target, "repeat": repeat(told.config)}
+    nearest = [{**msgspec.to_builtins(item), "repeat": repeat(item.config)} for item in explanation.nearest]
+    head = {"map": str(map_file), "kernel": space.kernel, "target": space.target, "repeat": repeat(explanation.config)}
     more = {"repro": script} if script else {}
-    return {**head, **msgspec.to_builtins(told), "nearest": nearest, **more}
+    return {**head, **msgspec.to_builtins(explanation), "nearest": nearest, **more}

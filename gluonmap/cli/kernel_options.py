@@ -1,4 +1,4 @@
-"""Flags that commands about a kernel file share, and the settings of a run that they mean."""
+"""Options that commands on a kernel file share, and the settings of a run made from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gluonmap.cli import completion
 from gluonmap.cli.option_values import bytes_of, pair, values_by_name, values_of
 
 if TYPE_CHECKING:
-    from gluonmap.probe.campaign import Settings
+    from gluonmap.probe.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,11 +24,9 @@ FLAGS: dict[str, Callable[..., Any]] = {
         multiple=True,
         metavar="NAME[,NAME]",
         shell_complete=completion.targets,
-        help="Targets to map, each apart; by default this machine's device, else all that the kernel's API allows.",
+        help="Targets, one map each; by default this machine's device, else all that the kernel's API allows.",
     ),
-    "kernel": click.option(
-        "--kernel", default="", metavar="NAME", help="Function to map, where the file holds several."
-    ),
+    "kernel": click.option("--kernel", default="", metavar="NAME", help="Kernel to map, if the file has several."),
     "sets": click.option(
         "--set", "sets", multiple=True, metavar="K=V", help="Baseline value of a knob or constexpr parameter."
     ),
@@ -37,7 +35,7 @@ FLAGS: dict[str, Callable[..., Any]] = {
         "domains",
         multiple=True,
         metavar="K=V1,V2,…",
-        help="Values to try; makes any constexpr, option or host name a knob.",
+        help="Values to try. Any constexpr parameter, compiler option or host name can be made a knob.",
     ),
     "config": click.option(
         "--config",
@@ -51,73 +49,76 @@ FLAGS: dict[str, Callable[..., Any]] = {
         "args",
         multiple=True,
         metavar="K=V",
-        help="A run-time argument: a number or a type such as '*bf16', i32:16.",
+        help="Run-time argument: a number, or a type such as '*bf16' or i32:16.",
     ),
     "derive": click.option(
         "--derive",
         multiple=True,
         metavar="K=EXPR",
-        help="A parameter that host code computes: SPLIT='cdiv(K, NUM_KSPLIT)'.",
+        help="Parameter that host code computes: SPLIT='cdiv(K, NUM_KSPLIT)'.",
     ),
     "grid": click.option(
         "--grid", default="", metavar="EXPR", help="Launch grid: '(cdiv(M, BLOCK_M), cdiv(N, BLOCK_N))'."
     ),
-    "regime": click.option(
-        "--regime", default="", metavar="NAME", help="Which shape of the probe file to compile for."
-    ),
+    "regime": click.option("--regime", default="", metavar="NAME", help="Shape of the probe file to compile for."),
     "probe_file": click.option(
         "--probe-file",
         type=click.Path(path_type=Path),
-        help="Probe file; by default the one that bears the kernel's name.",
+        help="Probe file; by default the one with the kernel's name.",
     ),
     "stubs": click.option(
         "--stub",
         "stubs",
         multiple=True,
         metavar="PACKAGE",
-        help="Leave out the __init__ of a package that cannot run here.",
+        help="Skip the __init__ of a package that cannot run on this machine.",
     ),
     "jobs": click.option(
-        "--jobs", "-j", type=click.IntRange(1, 512), help="Candidates at once; by default one per core."
+        "--jobs", "-j", type=click.IntRange(1, 512), help="Candidates that run in parallel; by default one per core."
     ),
     "deadline": click.option(
         "--deadline",
         type=click.FloatRange(min=0.1),
         metavar="SECONDS",
-        help="After it a candidate is HUNG; by default 120 or 30 times the baseline.",
+        help="Time limit of one candidate, which is HUNG after it; by default 120, or 30 times the baseline's time.",
     ),
-    "memory": click.option("--memory", default="", metavar="SIZE", help="Memory of one candidate, such as 8G."),
+    "memory": click.option("--memory", default="", metavar="SIZE", help="Memory limit of one candidate, such as 8G."),
     "restrict": click.option(
         "--restrict",
         multiple=True,
         metavar="EXPR",
-        help="What you demand of a configuration: 'BLOCK_M*BLOCK_N <= 65536'. Nothing else is asked.",
+        help="Expression that every configuration must meet: 'BLOCK_M*BLOCK_N <= 65536'. No other one is tried.",
     ),
     "resume": click.option(
-        "--resume/--no-resume", default=True, show_default=True, help="Whether answers of earlier runs are used."
+        "--resume/--no-resume",
+        default=True,
+        show_default=True,
+        help="Use answers of earlier runs, or ask all questions again.",
     ),
-    "retry": click.option("--retry", is_flag=True, help="Ask again what had no answer (unknown) in an earlier run."),
+    "retry": click.option(
+        "--retry", is_flag=True, help="Ask again the questions without an answer (unknown) in earlier runs."
+    ),
     "python": click.option(
-        "--python", "python", default="", metavar="VENV", help="Probe with the Triton of another environment."
+        "--python", "python", default="", metavar="VENV", help="Use the Triton of another environment."
     ),
     "out": click.option(
         "--out",
         type=click.Path(path_type=Path),
         default=None,
         metavar="DIR",
-        help="Folder for probes/ and reports/; by default here.",
+        help="Folder for probes/ and reports/; by default the current one.",
     ),
     "sanitize": click.option(
         "--sanitize",
         is_flag=True,
-        help="With a run on the CPU: report wrong accesses, waits and barriers, as the outcome UNSAFE.",
+        help="Executing on the CPU: report wrong accesses, waits and barriers as the outcome UNSAFE.",
     ),
     "thorough": click.option(
-        "--thorough", is_flag=True, help="With a run on the CPU: more sizes, seeds and orders of waves."
+        "--thorough", is_flag=True, help="Executing on the CPU: use more sizes, seeds and orders of waves."
     ),
-    "quiet": click.option("--quiet", "-q", is_flag=True, help="No progress on stderr."),
+    "quiet": click.option("--quiet", "-q", is_flag=True, help="Print no progress on stderr."),
 }
-"""By the name of the parameter that they become."""
+"""Options by the name of their parameter."""
 
 DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("sets", "domains", "args", "derive", "stubs", "restrict"), ()),
@@ -132,11 +133,14 @@ DEFAULTS: dict[str, Any] = {
     "sanitize": False,
     "thorough": False,
 }
-"""Of flags that not every command has."""
+"""Values of options that not every command has."""
 
 
 def flags(*names: str, **other: str) -> Callable[[Command], Command]:
-    """A decorator that gives a command these flags, in this order; `other`: with a help of its own."""
+    """Return a decorator that adds these options to a command, in this order.
+
+    `other`: option -> a help text for this command alone.
+    """
 
     def decorate(command: Command) -> Command:
         for name in reversed(names):
@@ -149,14 +153,13 @@ def flags(*names: str, **other: str) -> Callable[[Command], Command]:
 
 
 def settings_of(kernel_file: Path, options: Mapping[str, Any]) -> Settings:
-    """What a run needs: the values of these flags and of probe's own; a flag that a command lacks has its default."""
+    """Return the settings of a run; options that the command lacks have the values of `DEFAULTS`."""
     given = {**DEFAULTS, **options}
     from gluonmap.model.candidate import Stage, Watch
-    from gluonmap.probe import campaign
-    from gluonmap.probe.joint_search import Effort
+    from gluonmap.probe.settings import Effort, Settings, default_jobs, default_memory_bytes
     from gluonmap.spec.description_builder import Overrides
 
-    jobs = given["jobs"] or campaign.default_jobs()
+    jobs = given["jobs"] or default_jobs()
     overrides = Overrides(
         kernel=given["kernel"],
         sets=values_by_name(given["sets"], "--set"),
@@ -166,7 +169,7 @@ def settings_of(kernel_file: Path, options: Mapping[str, Any]) -> Settings:
         grid=given["grid"],
         regime=given["regime"],
     )
-    return campaign.Settings(
+    return Settings(
         kernel_file=kernel_file,
         root=given["out"] or Path.cwd(),
         overrides=overrides,
@@ -187,7 +190,7 @@ def settings_of(kernel_file: Path, options: Mapping[str, Any]) -> Settings:
             seed=given["seed"],
             deadline_s=given["deadline"],
         ),
-        memory_bytes=bytes_of(given["memory"]) if given["memory"] else campaign.default_memory_bytes(jobs),
+        memory_bytes=bytes_of(given["memory"]) if given["memory"] else default_memory_bytes(jobs),
         stage=Stage(given["stage"].upper()),
         watch=Watch(given["sanitize"], given["thorough"]),
     )

@@ -12,27 +12,33 @@ from gluonmap.model.errors import UnknownKnob, UsageError
 
 
 @click.command(short_help="The constraints of a recorded table of verdicts.")
-@click.option("--from", "table", required=True, type=click.Path(path_type=Path), help="Recorded verdicts, JSON lines.")
 @click.option(
-    "--baseline", default="", metavar="K=V,…", help="The configuration to start from; by default a passing one."
+    "--from", "table", required=True, type=click.Path(path_type=Path), help="Recorded verdicts, as JSON lines."
 )
-@click.option("--budget", type=click.IntRange(1), default=300, show_default=True, help="Rows to ask for learning.")
+@click.option("--baseline", default="", metavar="K=V,…", help="Configuration to start from; by default a passing one.")
 @click.option(
-    "--validate", type=click.IntRange(0), default=200, show_default=True, help="Rows to ask for the certificate."
+    "--budget", type=click.IntRange(1), default=300, show_default=True, help="Largest number of rows to learn from."
 )
 @click.option(
-    "--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True, help="Of the certificate."
+    "--validate", type=click.IntRange(0), default=200, show_default=True, help="Number of rows for the certificate."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn by chance.")
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 0.999),
+    default=0.95,
+    show_default=True,
+    help="Confidence of the certificate.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random draws.")
 @click.option(
     "--deep/--no-deep",
     default=True,
     show_default=True,
-    help="Whether to ask on, up to the budget, for rare combinations of three values.",
+    help="Use up the budget for rare combinations of three values.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was learned as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def learn(table: Path, baseline: str, as_json: bool, **settings: Any) -> None:
-    """Learn the joint constraints of a recorded table of verdicts, asking it row by row as if it were the compiler.
+    """Learn the joint constraints of a recorded table of verdicts; the table answers instead of the compiler.
 
     A row: {"config": {…}, "outcome": "PASS|REJECTED|CRASHED|NO_RESOURCES|HUNG", "stage": …, "reason": …, "line": …,
     "digest": …, "shared_bytes": …}, all but the first two optional.

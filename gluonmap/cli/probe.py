@@ -42,22 +42,31 @@ if TYPE_CHECKING:
     type=click.Choice(["singles", "joint", "deep"]),
     default="joint",
     show_default=True,
-    help="One knob at a time only; all knobs together; or that with five times the questions, for rare combinations.",
+    help="singles: one knob at a time. joint: also all knobs together. deep: joint with five times the questions, for "
+    "rare combinations.",
 )
 @click.option(
     "--budget",
     type=click.IntRange(0),
     metavar="N",
-    help="Questions at most to learn: 300, 1500 if deep. Up to 150 configurations are all asked.",
+    help="Largest number of questions to learn from: by default 300, or 1500 if deep. Spaces of up to 150 "
+    "configurations are asked whole.",
 )
 @click.option(
-    "--validate", type=click.IntRange(0), metavar="N", help="Questions for the certificate: 200, or 600 if deep."
+    "--validate",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Number of questions for the certificate: by default 200, or 600 if deep.",
 )
 @click.option(
-    "--budget-seconds", "seconds", type=click.FloatRange(min=0), metavar="S", help="Learn no longer than this."
+    "--budget-seconds", "seconds", type=click.FloatRange(min=0), metavar="S", help="Time limit of the learning."
 )
 @click.option(
-    "--confidence", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True, help="Of the certificate."
+    "--confidence",
+    type=click.FloatRange(0.5, 0.999),
+    default=0.95,
+    show_default=True,
+    help="Confidence of the certificate.",
 )
 @flags("restrict")
 @click.option(
@@ -65,18 +74,19 @@ if TYPE_CHECKING:
     type=click.Choice(["compile", "run", "launch", "check", "time"]),
     default="compile",
     show_default=True,
-    help="Take single values and programs further. run: executed on the CPU (gfx942, gfx950), compared with the probe "
-    "file's reference or the baseline. launch, check, time: on this machine's GPU. All but compile need torch.",
+    help="How far single values and programs are taken. run: executed on the CPU (gfx942, gfx950), and compared with "
+    "the probe file's reference or the baseline. launch, check, time: on this machine's GPU. All but compile need "
+    "torch.",
 )
 @flags("sanitize", "thorough")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn by chance.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random draws.")
 @flags("resume", "retry", "python", "out")
 @click.option("--json", "as_json", is_flag=True, help="Print the map as JSON (several targets: a list).")
 @flags("quiet")
 def probe(kernel_file: Path, **options: Any) -> None:
-    """Probe KERNEL_FILE, one knob at a time and then all together, and write its map.
+    """Map KERNEL_FILE, one knob at a time and then all together.
 
-    Exit codes: 0 map written, 1 the baseline fails, 2 usage, 3 fault, 130 interrupted (what is known is kept).
+    Exit codes: 0 map written, 1 the baseline fails, 2 usage, 3 fault, 130 interrupted (answers are kept).
 
     \b
     gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950
@@ -84,8 +94,10 @@ def probe(kernel_file: Path, **options: Any) -> None:
     """
     if options["python"]:
         become(options["python"])
-    from gluonmap.cli.progress import Progress
-    from gluonmap.probe import campaign
+    from gluonmap.cli.progress import ProgressDisplay
+    from gluonmap.probe.each_target import probe_targets
+    from gluonmap.probe.map_writer import StoredMap
+    from gluonmap.probe.session import Interrupted
 
     settings = settings_of(kernel_file, options)
     wanted = names_of(*options["target"])
@@ -93,19 +105,19 @@ def probe(kernel_file: Path, **options: Any) -> None:
         raise UsageError("--target names no target; gluonmap targets lists them.")
     maps: list[SpaceMap] = []
 
-    def deliver(stored: campaign.Stored) -> None:
+    def deliver(stored: StoredMap) -> None:
         progress.rest()
         maps.append(stored.space)
         map_output.write_pages(stored.path, stored.space)
         if not options["as_json"]:
             map_output.render(stored.space)
 
-    progress = Progress(quiet=options["quiet"])
+    progress = ProgressDisplay(quiet=options["quiet"])
     try:
         with progress as listen:
-            for stored in campaign.run(settings, wanted, listen):
+            for stored in probe_targets(settings, wanted, listen):
                 deliver(stored)
-    except campaign.Interrupted as stop:
+    except Interrupted as stop:
         if stop.stored is not None:
             deliver(stop.stored)
         raise

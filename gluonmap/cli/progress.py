@@ -1,4 +1,4 @@
-"""What a waiting user sees on stderr: a bar with rate and time left on a terminal, plain lines otherwise."""
+"""Progress on stderr: a bar with rate and time left on a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 PLAIN_EVERY = 10
-"""Without a terminal one line is printed per so many answers."""
+"""Number of answers per line where stderr is not a terminal."""
 
 
 def _is_dumb() -> bool:
-    """Whether the terminal cannot take a line back, so that a bar would never be seen."""
+    """Return whether the terminal cannot erase a line, so that rich would not show a bar."""
     from rich.console import Console
 
     return Console(stderr=True).is_dumb_terminal
 
 
-class Progress:
-    """Listens to a campaign. Use as a context manager; the value is the listener."""
+class ProgressDisplay:
+    """A listener that shows the events of a run. Use it as a context manager; its value is the listener."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
@@ -35,7 +35,7 @@ class Progress:
         self._total = self._done = self._failing = 0
         self._began = time.monotonic()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressDisplay:
         if self._terminal:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -74,7 +74,7 @@ class Progress:
             self._answer(event)
 
     def rest(self) -> None:
-        """Take the bar away: something is going to be printed."""
+        """Remove the bar before something else is printed."""
         if self._terminal and self._task is not None:
             self._rich.remove_task(self._task)
             self._task = None

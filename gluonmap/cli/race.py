@@ -1,4 +1,4 @@
-"""`gluonmap race`: the map's programs on this machine's GPU, with the standard autotuner, and what won."""
+"""`gluonmap race`: race the programs of a map on this machine's GPU."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from gluonmap.cli.json_output import print_one_or_list
 from gluonmap.cli.option_values import names_of, values_by_name
+from gluonmap.cli.race_inputs import inputs_of, map_to_race
 from gluonmap.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,23 +22,32 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Race a map's programs on this machine's GPU.")
 @click.argument("kernel_or_map", type=click.Path(path_type=Path), metavar="KERNEL|MAP")
-@click.option("--shape", default="", metavar="M=…,N=…", help="Sizes; by default those that the map was made with.")
+@click.option("--shape", default="", metavar="M=…,N=…", help="Sizes; by default those of the map.")
 @click.option(
     "--regimes",
     default="",
     metavar="NAME,NAME",
-    help="Shapes of the probe file, each raced alone: does one list serve?",
+    help="Shapes of the probe file. Each is raced alone, to see whether one configuration serves all.",
 )
-@click.option("--kernel", default="", metavar="NAME", help="Function to race, where the file holds several.")
-@click.option("--probe-file", type=click.Path(path_type=Path), help="Where `inputs` is; by default as for probe.")
+@click.option("--kernel", default="", metavar="NAME", help="Kernel to race, if the file has several.")
 @click.option(
-    "--rounds", type=click.IntRange(6, 1000), default=40, show_default=True, help="Of the finals, interleaved."
+    "--probe-file",
+    type=click.Path(path_type=Path),
+    help="Probe file with `inputs`; by default the one with the kernel's name.",
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Race no more than so many programs.")
-@click.option("--plain", is_flag=True, help="Let Triton time each configuration in its own way.")
-@click.option("--jobs", "-j", type=click.IntRange(1, 512), help="Compiles at once, before the race; one per core.")
+@click.option(
+    "--rounds", type=click.IntRange(6, 1000), default=40, show_default=True, help="Interleaved rounds of the finals."
+)
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Largest number of programs in the race.")
+@click.option("--plain", is_flag=True, help="Time configurations with Triton's own benchmark.")
+@click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(1, 512),
+    help="Number of parallel compiles before the race; by default one per core.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON (several shapes: a list).")
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no progress on stderr.")
 def race(
     kernel_or_map: Path,
     shape: str,
@@ -53,36 +63,36 @@ def race(
 ) -> None:
     """Race the programs of a map on this machine's GPU with the standard triton.autotune, then the fastest in rounds.
 
-    A KERNEL is mapped first, as `gluonmap probe` does: what its journal knows is not compiled again. A MAP is raced as
-    it is. A difference counts as a win only above the noise, which is measured on two runs of one program. The record
-    is written beside the map. Exit codes: 0 raced, 2 usage, 3 fault.
+    A KERNEL is mapped first, as by `gluonmap probe`: answers in its journal are not compiled again. A MAP is raced as
+    it is. A difference is a win only above the noise, which is measured on two runs of one program. The record is
+    written next to the map. Exit codes: 0 raced, 2 usage, 3 fault.
 
     \b
     gluonmap race kernels/hopper/gemm_fp16.py --shape M=8192,N=8192,K=8192
     gluonmap race kernels/hopper/gemm_fp16.py --regimes decode,prefill
     """
-    from gluonmap.probe import campaign
-    from gluonmap.race import run as races
+    from gluonmap.probe.settings import default_jobs
+    from gluonmap.race import lineup, results, run
     from gluonmap.report import race as raced
 
-    path, space = mapped(kernel_or_map, kernel, probe_file, jobs, quiet=quiet)
+    path, space = map_to_race(kernel_or_map, kernel, probe_file, jobs, quiet=quiet)
     found, probe = inputs_of(space, probe_file)
     moves = values_by_name(names_of(shape), "--shape")
     heats = _heats(names_of(regimes), moves, probe, found)
-    line = races.line_up(
+    ready = lineup.line_up(
         space,
         found,
         heats,
-        jobs=jobs or campaign.default_jobs(),
+        jobs=jobs or default_jobs(),
         rounds=rounds,
         plain=plain,
         limit=limit,
         tolerance=probe.tolerance,
     )
-    finish = races.run(line)
-    records = races.judged(line, finish)
+    finish = run.run(ready)
+    records = results.race_records(ready, finish)
     written = [_write(path, record) for record in records]
-    several = races.split(line, finish) if len(records) > 1 else None
+    several = results.split(ready, finish) if len(records) > 1 else None
     if several:
         written += _write_split(path, space, several)
     if as_json:
@@ -97,70 +107,10 @@ def race(
         click.echo(f"written: {file}")
 
 
-def mapped(
-    kernel_or_map: Path, kernel: str, probe_file: Path | None, jobs: int | None, *, quiet: bool
-) -> tuple[Path, SpaceMap]:
-    """The map to race, and its file: the one that is named; or the kernel's for this machine's device, made anew.
-
-    Raises:
-        UsageError: no device, or a map of another Triton than this one.
-    """
-    from gluonmap.cli.progress import Progress
-    from gluonmap.model import codec
-    from gluonmap.model.verdict import COMPILED
-    from gluonmap.probe import campaign
-    from gluonmap.runner import environment
-    from gluonmap.spec.description_builder import Overrides
-
-    if kernel_or_map.suffix == ".json":
-        space = codec.read_map(kernel_or_map)
-        here = environment.triton_version(environment.triton_folder())
-        if here != space.triton:
-            raise UsageError(
-                f"the map was made with Triton {space.triton}, and this is {here}: what passed there may abort here. "
-                f"gluonmap race {space.file} maps it here first."
-            )
-        return kernel_or_map, space
-    most = jobs or campaign.default_jobs()
-    settings = campaign.Settings(
-        kernel_file=kernel_or_map,
-        root=Path.cwd(),
-        overrides=Overrides(kernel=kernel),
-        probe_file=probe_file,
-        jobs=most,
-        memory_bytes=campaign.default_memory_bytes(most),
-    )
-    with Progress(quiet=quiet) as listen:
-        stored = campaign.of_this_device(settings, listen)
-    if stored.space.outcome not in COMPILED:
-        raise UsageError(
-            f"the baseline of {stored.space.kernel!r} is {stored.space.outcome} on {stored.space.target}: there is "
-            f"nothing to race. gluonmap probe {kernel_or_map} says why."
-        )
-    return stored.path, stored.space
-
-
-def inputs_of(space: SpaceMap, given: Path | None) -> tuple[Path, ProbeFile]:
-    """The probe file that makes the tensors of a race.
-
-    Raises:
-        UsageError: there is none, or it has no `inputs`.
-    """
-    from gluonmap.spec import probe_file as probefile
-
-    found = given or probefile.find_probe(Path(space.file).absolute(), Path.cwd())
-    if found is None:
-        raise UsageError(f"no probe file of {space.file} is here: its inputs() makes the tensors of a race.")
-    probe = probefile.read_probe(found, space.target)
-    if "inputs" not in probe.functions:
-        raise UsageError(f"a race needs inputs(shape, config, device, seed) in {found} (docs/probe-files.md).")
-    return found, probe
-
-
 def _heats(
     names: list[str], moves: Mapping[str, Value], probe: ProbeFile, path: Path
 ) -> Mapping[str, Mapping[str, Value]]:
-    """The sizes to race at, by name."""
+    """Return the sizes to race at, by name."""
 
     for name in names:
         if name not in probe.shapes:

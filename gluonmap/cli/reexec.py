@@ -1,4 +1,4 @@
-"""The same command in another environment: with the Triton that is there."""
+"""The same command in another environment, with the Triton of that environment."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ import gluonmap.__main__
 def become(venv: str) -> None:
     """Replace this process by the same command in another environment.
 
-    What gluonmap itself needs is borrowed from here if the Python versions agree: these folders come last on the
-    path, so everything that the other environment has wins.
+    If the Python versions are equal, gluonmap's own dependencies are taken from this environment. Its folders come last
+    on the path, so the other environment's packages win.
 
     Raises:
         UsageError: there is no Python in `venv`.
@@ -41,7 +41,7 @@ def become(venv: str) -> None:
         for i, a in enumerate(sys.argv[1:], 1)
         if not (a == "--python" or a.startswith("--python=") or sys.argv[i - 1] == "--python")
     ]
-    own = str(Path(__file__).resolve().parents[2])  # an editable install puts no folder on the path
+    own = str(Path(__file__).resolve().parents[2])  # an editable install adds no folder to sys.path
     here = [p for p in [*sys.path, own] if p and Path(p).is_dir()]
     boot = _BOOT.format(venv=str(venv), version=tuple(sys.version_info[:2]), here=here)
     os.execv(str(python), [str(python), "-c", boot, *arguments])

@@ -15,11 +15,11 @@ from gluonmap.model.errors import UsageError
 @click.command(short_help="Render stored maps: terminal, Markdown, pages.")
 @click.argument("maps", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
-    "--html", "site", type=click.Path(path_type=Path), metavar="DIR", help="A page for each map there, and an index."
+    "--html", "site", type=click.Path(path_type=Path), metavar="DIR", help="Folder for one page per map, and an index."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the stored maps as JSON (several: a list).")
 def report(maps: Sequence[Path], site: Path | None, as_json: bool) -> None:
-    """Render stored MAPS again (none named: all below reports/), and write their Markdown and HTML anew.
+    """Render stored MAPS again, by default all below reports/, and write their Markdown and HTML.
 
     \b
     gluonmap report reports/cdna4/gemm_mxfp4.gfx950.json

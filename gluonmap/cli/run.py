@@ -1,4 +1,4 @@
-"""gluonmap run: one configuration of a kernel, compiled and executed on the CPU."""
+"""`gluonmap run`: compile one configuration of a kernel and execute it on the CPU."""
 
 from __future__ import annotations
 
@@ -18,26 +18,29 @@ _TAKEN = (
     *("target", "kernel", "sets", "config", "args", "derive", "grid", "regime", "probe_file"),
     *("stubs", "deadline", "memory", "sanitize", "thorough", "python", "quiet"),
 )
-"""Parameters of `gluonmap probe` that mean the same here."""
+"""Options that this command shares with `gluonmap probe`."""
 
 
 @click.command(short_help="One configuration executed on the CPU, its numbers compared.")
 @click.argument("kernel_file", type=click.Path(path_type=Path))
-@flags(*_TAKEN, target="Targets to run for, each apart: gfx942, gfx950; by default those that the kernel's API allows.")
-@click.option("--shape", default="", metavar="M=…,N=…", help="Sizes to run at; by default small ones, and ragged ones.")
+@flags(
+    *_TAKEN,
+    target="Targets to run for, one after the other: gfx942, gfx950; by default those that the kernel's API allows.",
+)
+@click.option("--shape", default="", metavar="M=…,N=…", help="Sizes to run at; by default small and ragged ones.")
 @click.option(
     "--dump-trace",
     "trace",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write every instruction that was executed there, as tab-separated text (one target).",
+    help="Write every executed instruction to a file, as tab-separated text (one target).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON (several targets: a list).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (several targets: a list).")
 def run(kernel_file: Path, shape: str, trace: Path | None, as_json: bool, **options: Any) -> None:
-    """Execute one configuration of KERNEL_FILE on the CPU and compare what it computes. No GPU is needed.
+    """Execute one configuration of KERNEL_FILE on the CPU and compare its results. No GPU is needed.
 
-    The machine code for gfx942 or gfx950 runs on the inputs of the probe file, on small sizes, and is held against its
-    reference. The configuration is the probe file's baseline with what --set or --config say.
+    The machine code for gfx942 or gfx950 runs on the probe file's inputs at small sizes. Its results are compared with
+    the probe file's reference. The configuration is the probe file's baseline, changed by --set and --config.
 
     Exit codes: 0 right on these inputs under this model of the hardware; 1 wrong, unsafe, not executed or not compiled;
     2 usage; 3 fault.
@@ -50,8 +53,8 @@ def run(kernel_file: Path, shape: str, trace: Path | None, as_json: bool, **opti
         become(options["python"])
     from rich.console import Console
 
-    from gluonmap.cli.progress import Progress
-    from gluonmap.probe import campaign
+    from gluonmap.cli.progress import ProgressDisplay
+    from gluonmap.probe.each_target import execute_on_targets
     from gluonmap.report import run as executed
 
     sizes = values_by_name(names_of(shape), "--shape")
@@ -60,9 +63,9 @@ def run(kernel_file: Path, shape: str, trace: Path | None, as_json: bool, **opti
         raise UsageError("--dump-trace writes the trace of one target: name it with --target.")
     settings = settings_of(kernel_file, {**options, "stage": "run", "jobs": 1, "out": None})
     found: list[executed.Executed] = []
-    progress = Progress(quiet=options["quiet"])
+    progress = ProgressDisplay(quiet=options["quiet"])
     with progress as listen:
-        for ran in campaign.executed(settings, wanted, listen, sizes, trace):
+        for ran in execute_on_targets(settings, wanted, listen, sizes, trace):
             progress.rest()
             found.append(executed.of(ran))
             if not as_json:

@@ -1,4 +1,4 @@
-"""gluonmap space: how much of a kernel's space is left, what is in it, its graph, and what a tuner is given."""
+"""`gluonmap space`: count, list and draw the feasible space of a map, and list the hand-off."""
 
 from __future__ import annotations
 
@@ -20,18 +20,27 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Count, list and sample what is feasible.")
 @click.argument("map_file", type=click.Path(path_type=Path))
-@click.option("--count", is_flag=True, help="Signature, feasible, distinct programs, what is dropped. The default.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Draw N feasible configurations evenly.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw.")
+@click.option(
+    "--count",
+    is_flag=True,
+    help="Count the signature, feasible configurations, distinct programs and dropped ones. The default.",
+)
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Draw N feasible configurations uniformly.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
 @click.option("--enumerate", "listing", is_flag=True, help="List the feasible configurations.")
 @click.option(
     "--graph", type=click.Path(path_type=Path), metavar="FILE", help="Write the constraint graph: .graphml, …"
 )
-@click.option("--configs", "handoff", is_flag=True, help="List what a launch of each verified configuration is given.")
+@click.option("--configs", "handoff", is_flag=True, help="List the launch arguments of each verified configuration.")
 @click.option(
-    "--limit", type=click.IntRange(1), metavar="N", help="With --enumerate the first N, with --configs a choice."
+    "--limit",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --enumerate the first N, with --configs a selection of N.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document; lists are JSON lines else.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document, lists included; without it lists are JSON lines."
+)
 def space(
     map_file: Path,
     count: bool,
@@ -52,7 +61,7 @@ def space(
     """
     wanted = [count, sample is not None, listing, graph is not None, handoff]
     if sum(wanted) > 1:
-        raise click.UsageError("--count, --sample, --enumerate, --graph and --configs are one question each: give one.")
+        raise click.UsageError("--count, --sample, --enumerate, --graph and --configs exclude each other: give one.")
     if limit is not None and not (listing or handoff):
         raise click.UsageError("--limit goes with --enumerate or --configs.")
     from gluonmap.model import codec
@@ -75,7 +84,7 @@ def space(
         _print(reduced.sample(sample, seed=seed) if sample else itertools.islice(reduced.listed(), limit), as_json)
     else:
         counted = _counted(read, joint)
-        click.echo(codec.dumps(counted) if as_json else _said(read, joint, counted), nl=False)
+        click.echo(codec.dumps(counted) if as_json else _count_table(read, joint, counted), nl=False)
 
 
 def _joint(read: SpaceMap) -> Joint:
@@ -83,7 +92,7 @@ def _joint(read: SpaceMap) -> Joint:
 
     if read.joint is None:
         raise UsageError(
-            f"the map of {read.kernel!r} on {read.target} knows one knob at a time only. Learn them together:  "
+            f"the map of {read.kernel!r} on {read.target} knows one knob at a time only. Map all knobs together:  "
             f"{probe_command(read, '--depth joint')}"
         )
     return read.joint
@@ -106,7 +115,7 @@ def _counted(read: SpaceMap, joint: Joint) -> dict[str, Any]:
 
     try:
         handed = len(launches(read))
-    except UsageError:  # nothing to hand over is a count too
+    except UsageError:  # nothing passed
         handed = 0
     sizes = joint.sizes
     return {
@@ -124,7 +133,7 @@ def _counted(read: SpaceMap, joint: Joint) -> dict[str, Any]:
     }
 
 
-def _said(read: SpaceMap, joint: Joint, counted: dict[str, Any]) -> str:
+def _count_table(read: SpaceMap, joint: Joint, counted: dict[str, Any]) -> str:
     import msgspec
 
     from gluonmap.query.feasibility import moves_of
@@ -136,11 +145,11 @@ def _said(read: SpaceMap, joint: Joint, counted: dict[str, Any]) -> str:
     rows.append(
         ("feasible", _number(feasible), "the constraints are too entangled" if feasible is None else met + share)
     )
-    told = "distinct, by the rules that say which values are equal"
+    basis = "distinct, by the rules that say which values are equal"
     if counted["complete"]:
-        told = "distinct, all compiled" if joint.refused else "distinct, all compiled and passed"
-    told = "at most, by the rules that say which values are equal" if joint.at_most else told
-    rows.append(("programs", _number(programs), "no rule can tell them apart" if programs is None else told))
+        basis = "distinct, all compiled" if joint.refused else "distinct, all compiled and passed"
+    basis = "at most, by the rules that say which values are equal" if joint.at_most else basis
+    rows.append(("programs", _number(programs), "no rule can tell them apart" if programs is None else basis))
     compiled = "distinct programs that passed" + (f"; {_rest(joint)}" if joint.at_most else "")
     rows.append(("compiled", f"{counted['compiled']:,}", compiled))
     if joint.refused:
@@ -155,7 +164,7 @@ def _said(read: SpaceMap, joint: Joint, counted: dict[str, Any]) -> str:
 
 
 def _rest(joint: Joint) -> str:
-    """What became of the programs that the rules leave apart and that are not among the compiled ones."""
+    """Return a sentence on the programs that are distinct by the rules and that were not compiled."""
     rest = (joint.sizes.programs or 0) - len(joint.programs)
     return f"the other {rest:,} were not compiled, or are the same code as one of these"
 

@@ -6,7 +6,7 @@ import click
 
 
 @click.command(short_help="The targets and their limits.")
-@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def targets(as_json: bool) -> None:
     """List the targets and their limits.
 

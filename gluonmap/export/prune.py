@@ -133,12 +133,13 @@ def _answered(judge: Judge) -> Iterator[str]:
     space, done = judge.space, set()
     for config in _configurations(space):
         moves = tuple((name, repr(value)) for name, value in moves_of(space, config).items())
-        told = judge(config)
-        if moves in done or (verdict := _truth(told)) == _by_rule(space, config, told):
+        judgement = judge(config)
+        if moves in done or (verdict := _truth(judgement)) == _by_rule(space, config, judgement):
             continue
         done.add(moves)
-        said = f"{told.outcome or told.basis}: {told.reason}" if told.reason else told.outcome or told.basis
-        yield f"    # {one_line(said)}" + (f" ({one_line(told.line)})" if told.line else "")
+        answer = judgement.outcome or judgement.basis
+        answer = f"{answer}: {judgement.reason}" if judgement.reason else answer
+        yield f"    # {one_line(answer)}" + (f" ({one_line(judgement.line)})" if judgement.line else "")
         yield f"    {moves!r}: {verdict},"
 
 
@@ -156,8 +157,8 @@ def _configurations(space: SpaceMap) -> Iterator[Config]:
         yield from ({**base, **config} for config in space.joint.unknown)
 
 
-def _truth(told: Judgement) -> bool | None:
-    match told.verdict:
+def _truth(judgement: Judgement) -> bool | None:
+    match judgement.verdict:
         case Feasibility.FEASIBLE:
             return True
         case Feasibility.INFEASIBLE:
@@ -166,13 +167,13 @@ def _truth(told: Judgement) -> bool | None:
             return None
 
 
-def _by_rule(space: SpaceMap, config: Config, told: Judgement) -> bool | None:
+def _by_rule(space: SpaceMap, config: Config, judgement: Judgement) -> bool | None:
     """Return the verdict of the exported function for a configuration that has no recorded answer."""
-    if told.forbidden:
+    if judgement.forbidden:
         return False
-    if (space.joint is None and len(moves_of(space, config)) > 1) or told.untried:
+    if (space.joint is None and len(moves_of(space, config)) > 1) or judgement.untried:
         return None
-    return not told.broken
+    return not judgement.broken
 
 
 def _equal(space: SpaceMap) -> Iterator[str]:
@@ -194,8 +195,8 @@ def _equal(space: SpaceMap) -> Iterator[str]:
         domain, cases = reduced.domains[step.column], dict[tuple[str, ...], dict[str, Value]]()
         for places in itertools.product(*(range(len(reduced.domains[column])) for column in reads)):
             at: dict[int, Any] = {**dict(zip(reads, places, strict=True)), step.column: slice(None)}
-            stands = step.table[tuple(at[column] for column in step.columns)]
-            case = {repr(domain[i]): domain[int(to)] for i, to in enumerate(stands) if i != int(to)}
+            canonical = step.table[tuple(at[column] for column in step.columns)]
+            case = {repr(domain[i]): domain[int(to)] for i, to in enumerate(canonical) if i != int(to)}
             if case:
                 cases[tuple(repr(reduced.domains[c][p]) for c, p in zip(reads, places, strict=True))] = case
         name = reduced.names[step.column]

@@ -8,29 +8,27 @@ tests compare it with README.md and docs/export.md. To add a format, write a mod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from gluonmap.model.candidate import Config
     from gluonmap.model.space_map import SpaceMap
 
 
-@dataclass(frozen=True, slots=True)
-class ExportRequest:
+class ExportRequest(NamedTuple):
     """A map, and the options that one file is rendered with."""
 
     space: SpaceMap
     limit: int | None = None
     """The largest number of configurations in the file."""
-    names: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, Any] = MappingProxyType({})
     """Parts of the file's name: the format's entry in the probe file's EXPORT."""
-    winners: Mapping[int, Config] = field(default_factory=dict)
+    winners: Mapping[int, Config] = MappingProxyType({})
     """Size M -> the launch that won the race at that size."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedFile:
+class ExportedFile(NamedTuple):
     """A rendered file."""
 
     name: str
@@ -44,13 +42,8 @@ def _no_note(request: ExportRequest) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exporter:
-    """A format: one map becomes one file.
-
-    Raises:
-        ValueError: the name is no word for a command line, or the description is not one line.
-    """
+class Exporter(NamedTuple):
+    """A format: one map becomes one file."""
 
     name: str
     """The value of --format, and the format's key in EXPORT."""
@@ -65,12 +58,6 @@ class Exporter:
     """--race: the file holds one configuration per size M."""
     named_by_probe_file: bool = False
     """--probe-file: EXPORT of the kernel's probe file gives parts of the file's name."""
-
-    def __post_init__(self) -> None:
-        if not self.name.replace("-", "").isalnum() or self.name != self.name.lower():
-            raise ValueError(f"an exporter needs a name of lower-case letters, digits and hyphens, not {self.name!r}.")
-        if not self.description.strip() or len(self.description.splitlines()) != 1:
-            raise ValueError(f"the exporter {self.name!r} needs a description of one line, not {self.description!r}.")
 
     def write(self, request: ExportRequest) -> ExportedFile:
         """Render a request.
@@ -95,13 +82,18 @@ def by_name(exporters: Iterable[Exporter]) -> dict[str, Exporter]:
     """Return the exporters by name, in their order.
 
     Raises:
-        ValueError: two exporters have one name.
+        ValueError: a name is no word for a command line, or occurs twice; a description is not one line.
     """
     found: dict[str, Exporter] = {}
     for exporter in exporters:
-        if exporter.name in found:
-            raise ValueError(f"two exporters are named {exporter.name!r}.")
-        found[exporter.name] = exporter
+        name, description = exporter.name, exporter.description
+        if not name.replace("-", "").isalnum() or name != name.lower():
+            raise ValueError(f"an exporter needs a name of lower-case letters, digits and hyphens, not {name!r}.")
+        if name in found:
+            raise ValueError(f"two exporters are named {name!r}.")
+        if not description.strip() or len(description.splitlines()) != 1:
+            raise ValueError(f"the exporter {name!r} needs a description of one line, not {description!r}.")
+        found[name] = exporter
     return found
 
 

@@ -1,9 +1,9 @@
-"""Counts a program's kernel launches. Stands as `sitecustomize.py` in a folder of its own on PYTHONPATH.
+"""The recorder of a program's kernel launches, copied as `sitecustomize.py` into a folder on the program's PYTHONPATH.
 
-It changes nothing that the program can notice but that folder in PYTHONPATH, which its children need: it takes itself
-off `sys.path`, runs the `sitecustomize` that would have run without it, imports nothing until Triton is imported, and
-swallows every error of its own. Launches are counted in a mapped file, so that no exit is needed to write them down:
-`os._exit`, a signal and `exec` lose nothing. Needs the standard library alone.
+The program can notice only that folder in PYTHONPATH, which its child processes need. The recorder removes itself from
+`sys.path`, runs the `sitecustomize` that would have run without it, imports nothing until Triton is imported, and
+swallows its own errors. It counts launches in a memory-mapped file, so the counts survive `os._exit`, a signal and
+`exec`. It needs nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from __future__ import annotations
 import os
 import sys
 
-TYPE_CHECKING = False  # typing is one of the modules that a program may not have imported yet
+TYPE_CHECKING = False  # not from typing: the recorder must not import modules before the program does
 if TYPE_CHECKING:
     from typing import Any
 
 CAPACITY = 4096
-"""Kinds of launches that one process can tell apart; the last takes all others."""
+"""Number of programs that one process counts apart. The last place counts all further programs together."""
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _PLAIN = (bool, int, float, str, type(None))
 
 
 class Recorder:
-    """What one process counts."""
+    """The counts of one process."""
 
     def __init__(self, folder: str) -> None:
         import threading
@@ -36,10 +36,10 @@ class Recorder:
         os.register_at_fork(after_in_child=self.start)
 
     def start(self) -> None:
-        """Begin files of this process's own, with its first launch."""
+        """Reset the counts. The first launch creates the files of this process."""
         import threading
 
-        # Reentrant: a signal's handler may launch, too.
+        # Reentrant, because a signal handler may launch kernels.
         self.lock = threading.RLock()
         self.name = ""
         self.counts: Any = None
@@ -48,7 +48,7 @@ class Recorder:
     # -- Triton's hooks --------------------------------------------------------------------------------------------
 
     def compiled(self, *, src: Any, metadata: Any, metadata_group: Any, **more: Any) -> None:
-        """`knobs.compilation.listener`: what a program is made from, by its hash."""
+        """Remember the configuration and options of a program by its hash (`knobs.compilation.listener`)."""
         function = getattr(src, "fn", None)
         names = getattr(function, "arg_names", ())
         constants = {}
@@ -69,33 +69,33 @@ class Recorder:
         }
 
     def loaded(self, module: Any, function: Any, name: str, metadata_group: Any, hash: str) -> None:
-        """`knobs.runtime.kernel_load_end_hook`: which handle launches which program."""
+        """Remember which program a handle launches (`knobs.runtime.kernel_load_end_hook`)."""
         self.handles[function] = hash
 
     def launched(self, metadata: Any) -> None:
-        """`knobs.runtime.launch_enter_hook`: one launch. What is lazy in the metadata is left so."""
+        """Count one launch (`knobs.runtime.launch_enter_hook`). Lazy metadata is not evaluated."""
         data = getattr(metadata, "data", metadata)
-        what = self.handles.get(data.get("function")) or str(data.get("name"))
+        program = self.handles.get(data.get("function")) or str(data.get("name"))
         with self.lock:
-            self.counts_of(what, data)[2 * self.places[what] + bool(getattr(self.local, "trials", 0))] += 1
+            self.counts_of(program, data)[2 * self.places[program] + bool(getattr(self.local, "trials", 0))] += 1
 
     def tuned(self, *, fn: Any, key: Any, best_config: Any, configs_timings: Any, cache_hit: bool, **more: Any) -> None:
-        """`knobs.autotuning.listener` (since 3.7): what a tuner has chosen."""
+        """Write down the choice of an autotuner (`knobs.autotuning.listener`, since Triton 3.7)."""
         config = {name: plain(value) for name, value in best_config.all_kwargs().items()}
-        told = {"kernel": fn.__name__, "key": [repr(part) for part in key], "config": config}
-        self.write({"tuned": {**told, "candidates": len(configs_timings), "cached": bool(cache_hit)}})
+        choice = {"kernel": fn.__name__, "key": [repr(part) for part in key], "config": config}
+        self.write({"tuned": {**choice, "candidates": len(configs_timings), "cached": bool(cache_hit)}})
 
     # -- files -----------------------------------------------------------------------------------------------------
 
-    def counts_of(self, what: str, data: Any) -> Any:
-        """The counts, with a place for `what` in them."""
+    def counts_of(self, program: str, data: Any) -> Any:
+        """Return the counts, after giving the program a place in them."""
         if self.counts is None:
             import mmap
 
             with open(os.path.join(self.folder, f"{self.own()}.counts"), "xb+") as file:
                 os.posix_fallocate(file.fileno(), 0, 16 * CAPACITY)  # a full disk must fail here, not at a store
                 self.counts = memoryview(mmap.mmap(file.fileno(), 16 * CAPACITY)).cast("Q")
-        if what not in self.places:
+        if program not in self.places:
             place = min(len(self.places), CAPACITY - 1)
             unknown: dict[str, Any] = {
                 "kernel": str(data.get("name")),
@@ -104,11 +104,12 @@ class Recorder:
                 "config": None,
                 "options": {},
             }
-            self.write({"place": place, **self.programs.get(what, unknown)})
-            self.places[what] = place
+            self.write({"place": place, **self.programs.get(program, unknown)})
+            self.places[program] = place
         return self.counts
 
     def write(self, line: Any) -> None:
+        """Append a line of JSON to the records of this process."""
         import json
 
         text = json.dumps(line, default=str) + "\n"
@@ -116,7 +117,7 @@ class Recorder:
             file.write(text.encode())
 
     def own(self) -> str:
-        """The name of this process's files; a process that becomes another program gets new ones."""
+        """Return the name of this process's files. After `exec` the process gets new files."""
         if not self.name:
             import time
 
@@ -125,7 +126,7 @@ class Recorder:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON holds it; any other is spelled."""
+    """Return a value for JSON; an object is spelled as "py:…"."""
     value = value.value if type(value).__name__ == "constexpr" else value
     return value if type(value) in _PLAIN else f"py:{value!r}"
 
@@ -136,7 +137,7 @@ def _target(backend: str, arch: str) -> str:
 
 
 def _warps(metadata_group: Any) -> dict[str, int]:
-    """The warps that were asked for: the metadata counts those of worker partitions, too."""
+    """Return the requested number of warps. The metadata's number includes the warps of worker partitions."""
     import re
 
     path = next((str(path) for name, path in dict(metadata_group).items() if name.endswith(".ttgir")), "")
@@ -148,7 +149,7 @@ def _warps(metadata_group: Any) -> dict[str, int]:
 
 
 def _quietly(function: Any) -> Any:
-    """The function, whose errors are nobody's."""
+    """Return the function with all its exceptions swallowed."""
 
     def quiet(*args: Any, **kwargs: Any) -> None:
         try:  # noqa: SIM105  contextlib may not be imported yet
@@ -168,7 +169,7 @@ def _both(first: Any, second: Any) -> Any:
 
 
 class Hooks:
-    """Puts the recorder into Triton when that is imported."""
+    """An import hook that connects the recorder to Triton."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -176,7 +177,7 @@ class Hooks:
         self.after = {"triton.knobs": self.knobs, "triton.runtime.autotuner": self.autotuner}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Find the modules that matter as everybody does, and look at them once they were executed."""
+        """Find Triton's modules through the other finders, and connect the recorder after a module was executed."""
         if name not in self.after:
             return None
         for finder in list(sys.meta_path):
@@ -190,7 +191,7 @@ class Hooks:
         return None
 
     def watch(self, loader: Any, after: Any) -> None:
-        """Have `after` look at the module that the loader executes next."""
+        """Call `after` with the module that the loader executes next."""
         execute: Any = getattr(loader, "exec_module", None)
 
         def exec_module(module: Any) -> None:
@@ -201,10 +202,11 @@ class Hooks:
         if execute is not None:
             try:  # noqa: SIM105
                 loader.exec_module = exec_module
-            except AttributeError:  # a loader of another kind: nothing is counted
+            except AttributeError:  # the loader has no instance attributes: nothing is counted
                 pass
 
     def knobs(self, module: Any) -> None:
+        """Connect the recorder to `triton.knobs`."""
         found = self.recorder = Recorder(self.folder)
         found.write({"triton": sys.modules["triton"].__dict__.get("__version__", "")})
         module.runtime.kernel_load_end_hook.add(_quietly(found.loaded))
@@ -214,7 +216,7 @@ class Hooks:
             module.autotuning.listener = _both(_quietly(found.tuned), module.autotuning.listener)
 
     def autotuner(self, module: Any) -> None:
-        """What a tuner launches to compare is no launch of the program's."""
+        """Count launches of the autotuner's benchmark apart from the program's own."""
         import functools
 
         if self.recorder is None:
@@ -233,7 +235,7 @@ class Hooks:
 
 
 def _run_the_next_sitecustomize() -> None:
-    """Import what this file stands in front of, if there is any."""
+    """Import the `sitecustomize` that this file shadows, if there is one."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
     sys.path_importer_cache.pop(_HERE, None)
     own = sys.modules.pop("sitecustomize", None)

@@ -1,4 +1,4 @@
-"""What the recorders of all processes have written, as one."""
+"""Records of all processes of a program, merged."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from gluonmap.model.candidate import Config
 
 
 class Launched(msgspec.Struct, frozen=True):
-    """One program of one kernel: how often it was launched."""
+    """A compiled program of a kernel, with the number of its launches."""
 
     kernel: str
     file: str
     target: str
     config: Config | None
-    """Constexpr parameters and arguments that are 1; None: it was compiled where nobody looked."""
+    """Constexpr parameters and arguments that are 1; None: a process that was not watched compiled it."""
     options: Config
-    """Options of the compiler and whatever else is known of the program, as plain values."""
+    """Compiler options and other metadata of the program, as plain values."""
     launches: int
     trials: int = 0
-    """Launches by which an autotuner compared; not among `launches`."""
+    """Launches that an autotuner timed; `launches` does not count them."""
     processes: int = 1
 
 
 class Tuning(msgspec.Struct, frozen=True):
-    """One choice of an autotuner."""
+    """A choice that an autotuner made."""
 
     kernel: str
     key: tuple[str, ...]
@@ -37,19 +37,19 @@ class Tuning(msgspec.Struct, frozen=True):
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """All that a program did."""
+    """The launches and tunings of a program."""
 
     launched: tuple[Launched, ...] = ()
-    """By kernel, most launched first."""
+    """Sorted by kernel, the most launched first."""
     tunings: tuple[Tuning, ...] = ()
     pythons: int = 0
-    """Python processes that were watched."""
+    """Number of watched Python processes."""
     triton: tuple[str, ...] = ()
-    """Versions that were imported."""
+    """Versions of Triton that were imported."""
 
 
 def read(folder: Path) -> Recorded:
-    """Read what the recorders left in a folder. A line that a dying process wrote in part is left out."""
+    """Return the merged records of a folder. A line that a dying process wrote in part is skipped."""
     merged: dict[bytes, Launched] = {}
     tunings: list[Tuning] = []
     versions: set[str] = set()
@@ -80,7 +80,7 @@ def read(folder: Path) -> Recorded:
 
 
 def _program(item: Launched) -> Config:
-    """What tells programs of one configuration apart; all else in their metadata follows from it."""
+    """Return the options that distinguish programs of one configuration. The rest of the metadata follows from them."""
     return {name: value for name, value in sorted(item.options.items()) if name not in ("hash", "name", "shared")}
 
 

@@ -1,4 +1,4 @@
-"""Runs a program as it stands, watched: its input, output, signals and exit status are its own."""
+"""A program that runs watched and otherwise unchanged: input, output, signals and exit status are its own."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from gluonmap.model.errors import UsageError
 from gluonmap.model.exitcode import signal_name
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals that this process hands on. Those of the terminal reach the program by themselves."""
+"""Signals that this process passes on. A signal from the terminal reaches the program directly."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended, and what it launched."""
+    """The end of a program, and its launches."""
 
     status: int
-    """Its exit status; negative: the signal that ended it."""
+    """Exit status; negative: the number of the signal that ended it."""
     recorded: records.Recorded
 
     @property
     def code(self) -> int:
-        """The exit status as a shell has it."""
+        """Exit status in a shell's form, 128 + N after signal N."""
         return self.status if self.status >= 0 else 128 - self.status
 
     @property
     def how(self) -> str:
+        """Name of the signal, or the exit status in words."""
         return signal_name(self.status) or f"exit status {self.status}"
 
 
@@ -42,7 +43,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     """Run a command to its end and return how it ended.
 
     Raises:
-        UsageError: it cannot be started, or there is no room for records.
+        UsageError: the program cannot be started, or records cannot be written.
     """
     inherited = dict(os.environ if environment is None else environment)
     try:
@@ -63,20 +64,20 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Wait for the command, and hand on what is sent to this process."""
+    """Run the command to its end, pass signals on to it, and return its exit status."""
     waited = {*PASSED_ON, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
         process = subprocess.Popen(
             list(command),
             env=dict(environment),
-            close_fds=False,  # what the caller's shell opened for it
+            close_fds=False,  # the program keeps files that the user's shell opened for it
             preexec_fn=functools.partial(_unblock, before),
         )
         while (status := process.poll()) is None:
-            told = signal.sigwaitinfo(waited)
-            if told.si_signo != signal.SIGCHLD and told.si_code <= 0:  # sent by a process, not by the terminal
-                process.send_signal(told.si_signo)
+            received = signal.sigwaitinfo(waited)
+            if received.si_signo != signal.SIGCHLD and received.si_code <= 0:  # sent by a process, not by the terminal
+                process.send_signal(received.si_signo)
         return status
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

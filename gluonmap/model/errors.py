@@ -12,7 +12,6 @@ GluonmapError                  exit 3
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -43,6 +42,8 @@ class UnknownName(UsageError):
 
     def __init__(self, owner: str, name: str, known: Iterable[str], hint: str = "", *, otherwise: str = "") -> None:
         members = sorted(known)
+        import difflib  # every `gluonmap --help` imports this module
+
         close = difflib.get_close_matches(name, members, n=1, cutoff=0.5)
         text = f"{owner} has no {self.what} {name!r} (it has {', '.join(members) or 'none'})."
         text += f" Did you mean {close[0]}?" if close else f" {otherwise}" if otherwise else ""

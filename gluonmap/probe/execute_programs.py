@@ -1,4 +1,4 @@
-"""Programs to hand over are executed, and so taken further than the compile; such answers read as a compile's."""
+"""Execute the programs that are to be handed over, and view the execution verdicts as compile verdicts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gluonmap.runner.oracle import Oracle
 from gluonmap.spec.description import Description
 
 COMPILES = "Everything compiles, and not everything is right when executed:"
-"""In the place of what the compiles alone would say."""
-TRIED = 4
-"""Programs with a value that failed by itself: if none of so many passes, no more are asked."""
+"""Replaces the note that the compiles alone give."""
+MOST_WITH_FAILING_VALUE = 4
+"""Programs that are executed with one value that failed by itself; if one of them passes, all are."""
 
 
-def as_compile(answer: Answer) -> Answer:
-    """What an answer says of the compile alone: whatever was executed had compiled."""
+def compile_answer(answer: Answer) -> Answer:
+    """Return what an answer says about the compile alone: a candidate that was executed had compiled."""
     if not isinstance(answer, Verdict) or not answer.stage.executes or answer.program is None:
         return answer
     return Verdict(
@@ -40,8 +40,11 @@ def as_compile(answer: Answer) -> Answer:
     )
 
 
-def settled(joint: Joint, space: SpaceMap) -> Joint:
-    """Without programs that have a value which executions forbid: on small problems one can be right by chance."""
+def without_forbidden_programs(joint: Joint, space: SpaceMap) -> Joint:
+    """Return the joint part without programs that have a value which the executions of single values forbid.
+
+    Such a program may have passed: on a small problem a wrong value can be right by chance.
+    """
     forbidden = execution_constraints(space)
     kept, refused = [], list(joint.refused)
     for program in joint.programs:
@@ -59,79 +62,95 @@ def settled(joint: Joint, space: SpaceMap) -> Joint:
     return msgspec.structs.replace(joint, programs=tuple(kept), refused=tuple(refused), notes=notes)
 
 
-def taken(
+def execute(
     joint: Joint, oracle: Oracle, description: Description, listen: Listener, failing: Mapping[str, Sequence[Value]]
 ) -> Joint:
-    """The same with its programs taken to the description's stage: what does not pass there is not handed over.
+    """Execute the programs at the description's stage; return the joint part with those that pass there.
 
-    `failing`: values by knob that failed there by themselves. Few programs with one are asked, and the others only if
-    one of these passed: `settled` refuses them. Any other program without an answer stays, and a note says so: it
-    compiled, and nothing speaks against it. Ctrl-C ends the asking, not the result.
+    `failing` are values by knob that failed there by themselves. Few programs with such a value are asked, and the
+    others only if one of the few passed; `without_forbidden_programs` refuses them. Any other program without an answer
+    stays, with a note: it compiled, and no answer is against it. Ctrl-C ends the asking, not the result.
     """
-    programs: dict[str, tuple[Verified, Candidate]] = {}
-    for program in joint.programs:
-        candidate = description.candidate(program.config)
-        programs[journal.key_of(candidate)] = (program, candidate)
-    plan = "programs to execute" if description.runs_on_cpu else "programs to take to the device"
-    answers: dict[str, Answer] = {}
-    stopped = joint.stopped
+    return _ProgramExecutions(joint, oracle, description, listen).joint(failing)
 
-    def ask(keys: Sequence[str]) -> None:
-        candidates = [programs[key][1] for key in keys]
-        known = sum(oracle.known(candidate) is not None for candidate in candidates)
-        listen(Event("plan", plan, len(candidates), known))
-        for asked in oracle.ask(candidates):
-            answers[journal.key_of(asked.candidate)] = asked.answer
-            if asked.fresh:
-                listen(Event("answer", answer=asked.answer))
 
-    if description.execution and description.execution.stage is Stage.LAUNCH:
-        failing = {}  # a pass leaves no trace in a program there, so `settled` cannot tell which values are wrong
-    bad = {key: _bad_values(program.config, failing) for key, (program, _) in programs.items()}
-    first = _first(bad)
-    unasked: set[str] = set()
-    try:
-        ask(first)
-        harmless = {value for key in first if compiled(answers.get(key)) for value in bad[key]}
-        unasked = {key for key in programs if key not in answers and not bad[key] <= harmless}
-        if rest := [key for key in programs if key not in answers and key not in unasked]:
-            ask(rest)
-    except KeyboardInterrupt:
-        stopped = INTERRUPTED
-    kept: list[Verified] = []
-    refused: list[Refused] = []
-    silent = 0
-    for key, (program, _) in programs.items():
-        answer = answers.get(key)
-        if key in unasked:
-            kept.append(program)
-        elif not isinstance(answer, Verdict) or answer.outcome in (Outcome.SKIPPED, Outcome.NOT_EXECUTED):
-            silent += 1
-            kept.append(program)
-        elif answer.outcome is Outcome.PASS:
-            kept.append(
-                msgspec.structs.replace(program, check=answer.check, timing=answer.timing, figures=answer.figures)
-            )
-        else:
-            refused.append(_refused(program, answer))
-    notes = joint.notes
-    if silent:
-        where = "when executed" if description.runs_on_cpu else "on the device"
-        notes += (f"{silent} of {len(programs)} programs had no answer {where}; they only compiled",)
-    return msgspec.structs.replace(joint, programs=tuple(kept), refused=tuple(refused), notes=notes, stopped=stopped)
+class _ProgramExecutions:
+    """Executions of the programs of one joint search."""
+
+    def __init__(self, joint: Joint, oracle: Oracle, description: Description, listen: Listener) -> None:
+        self.searched, self.oracle, self.description, self.listen = joint, oracle, description, listen
+        self.candidates: dict[str, Candidate] = {}
+        self.programs: dict[str, Verified] = {}
+        for program in joint.programs:
+            candidate = description.candidate(program.config)
+            key = journal.key_of(candidate)
+            self.candidates[key], self.programs[key] = candidate, program
+        self.answers: dict[str, Answer] = {}
+
+    def joint(self, failing: Mapping[str, Sequence[Value]]) -> Joint:
+        """Execute the programs; return the joint part with those that pass."""
+        if self.description.execution and self.description.execution.stage is Stage.LAUNCH:
+            failing = {}  # a launch compares no results, so it cannot show which values are wrong
+        bad = {key: _bad_values(program.config, failing) for key, program in self.programs.items()}
+        unasked: set[str] = set()
+        stopped = self.searched.stopped
+        try:
+            first = _asked_first(bad)
+            self._ask(first)
+            harmless = {value for key in first if compiled(self.answers.get(key)) for value in bad[key]}
+            unasked = {key for key in self.programs if key not in self.answers and not bad[key] <= harmless}
+            if rest := [key for key in self.programs if key not in self.answers and key not in unasked]:
+                self._ask(rest)
+        except KeyboardInterrupt:
+            stopped = INTERRUPTED
+        return msgspec.structs.replace(self._folded(unasked), stopped=stopped)
+
+    def _ask(self, keys: Sequence[str]) -> None:
+        plan = "programs to execute" if self.description.runs_on_cpu else "programs to take to the device"
+        candidates = [self.candidates[key] for key in keys]
+        known = sum(self.oracle.known(candidate) is not None for candidate in candidates)
+        self.listen(Event("plan", plan, len(candidates), known))
+        for reply in self.oracle.ask(candidates):
+            self.answers[journal.key_of(reply.candidate)] = reply.answer
+            if reply.fresh:
+                self.listen(Event("answer", answer=reply.answer))
+
+    def _folded(self, unasked: set[str]) -> Joint:
+        """Return the joint part with the answers; `unasked` are kept for `without_forbidden_programs` to refuse."""
+        kept: list[Verified] = []
+        refused: list[Refused] = []
+        silent = 0
+        for key, program in self.programs.items():
+            answer = self.answers.get(key)
+            if key in unasked:
+                kept.append(program)
+            elif not isinstance(answer, Verdict) or answer.outcome in (Outcome.SKIPPED, Outcome.NOT_EXECUTED):
+                silent += 1
+                kept.append(program)
+            elif answer.outcome is Outcome.PASS:
+                kept.append(
+                    msgspec.structs.replace(program, check=answer.check, timing=answer.timing, figures=answer.figures)
+                )
+            else:
+                refused.append(_refused(program, answer))
+        notes = self.searched.notes
+        if silent:
+            where = "when executed" if self.description.runs_on_cpu else "on the device"
+            notes += (f"{silent} of {len(self.programs)} programs had no answer {where}; they only compiled",)
+        return msgspec.structs.replace(self.searched, programs=tuple(kept), refused=tuple(refused), notes=notes)
 
 
 def _bad_values(config: Config, failing: Mapping[str, Sequence[Value]]) -> frozenset[tuple[str, str]]:
-    """The values of a configuration that failed by themselves."""
+    """Return the values of a configuration that failed by themselves, as (knob, repr of the value)."""
     return frozenset((n, repr(config[n])) for n, values in failing.items() if any(same(config[n], v) for v in values))
 
 
-def _first(bad: Mapping[str, frozenset[tuple[str, str]]]) -> list[str]:
-    """Programs to ask first: all without a bad value, and few with each."""
+def _asked_first(bad: Mapping[str, frozenset[tuple[str, str]]]) -> list[str]:
+    """Return the programs to ask first: all without a bad value, and few with each bad value."""
     seen: dict[tuple[str, str], int] = {}
     found = []
     for key, values in bad.items():
-        if not values or any(seen.get(value, 0) < TRIED for value in values):
+        if not values or any(seen.get(value, 0) < MOST_WITH_FAILING_VALUE for value in values):
             found.append(key)
             for value in values:
                 seen[value] = seen.get(value, 0) + 1

@@ -1,4 +1,4 @@
-"""The job of one candidate of a stored map, made again from the map alone."""
+"""Jobs of a stored map's candidates, rebuilt from the map alone, and the run of one in a fresh interpreter."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from gluonmap.worker.protocol import EVIDENCE_FILE, Bench, Evidence, Job, Kernel
 
 
 def description_of(space: SpaceMap, *, on_device: bool = False) -> Description:
-    """The description that a map was made from, as far as candidates need it.
+    """Return the description that a map was made from, as far as candidates need it.
 
-    `on_device`: its candidates go as far as the map's did; else they are compiled.
+    With `on_device`, its candidates have the map's stage; else they are compiled only.
     """
     recipe = space.recipe
     run_time = set(space.specialisation)
@@ -36,7 +36,7 @@ def description_of(space: SpaceMap, *, on_device: bool = False) -> Description:
         for n, v in space.baseline.items()
     }
     host = {n for n, k in space.knobs.items() if k.kind is KnobKind.HOST}
-    # A map lists derived constexpr parameters among its fixed ones; other derived names are for host code alone.
+    # A map lists derived constexpr parameters in `fixed`; only host code reads the other derived names.
     derived = [n for n in recipe.derive if n in space.fixed]
     constexprs = [n for n in [*space.baseline, *recipe.fixed, *derived] if n not in run_time | options | host]
     parameters = {n: Parameter(n, constexpr=False) for n in space.specialisation}
@@ -75,10 +75,10 @@ def _execution_request(space: SpaceMap) -> ExecutionRequest | None:
 
 
 def job_of(space: SpaceMap, moves: Config, *, on_device: bool = False) -> Job:
-    """The compile of the map's baseline with `moves` made; with `on_device`, the stages that the map was asked for.
+    """Return the job that compiles the map's baseline with `moves` made; with `on_device`, up to the map's stage.
 
     Raises:
-        UnknownKnob: a move of something that is no knob of the map.
+        UnknownKnob: a move of a name that is no knob of the map.
         UsageError: the kernel's file is not where the map says.
     """
     for name in moves:
@@ -96,6 +96,7 @@ def job_of(space: SpaceMap, moves: Config, *, on_device: bool = False) -> Job:
 
 
 NO_VERDICT = 3
+"""Exit status of a job that left no evidence."""
 
 
 def _command(job: Job) -> list[str]:
@@ -103,14 +104,14 @@ def _command(job: Job) -> list[str]:
 
 
 def command_line(job: Job) -> str:
-    """The command of the fresh interpreter, for a shell."""
+    """Return the command that runs a job in a fresh interpreter, quoted for a shell."""
     return shlex.join(_command(job))
 
 
-def run(job: Job, space: SpaceMap, moves: Config) -> int:
-    """Exit status of the job in a fresh interpreter on this terminal; dies of the signal that the job died of.
+def run_in_fresh_interpreter(job: Job, space: SpaceMap, moves: Config) -> int:
+    """Run the job in a fresh interpreter on this terminal; return its exit status, or die by its signal.
 
-    Ends with one line that says what it was, and whether the map says the same.
+    The last line printed is the outcome, and whether the map has the same.
     """
     with tempfile.TemporaryDirectory(prefix=f"gluonmap-{os.getpid()}-") as folder:
         status = subprocess.run([*_command(job), folder], check=False).returncode
@@ -129,7 +130,7 @@ def run(job: Job, space: SpaceMap, moves: Config) -> int:
 
 
 def _outcome(status: int, evidence: Evidence | None) -> tuple[str, str]:
-    """Outcome in the words of a map, and the program's digest."""
+    """Return the outcome in the words of a map, and the program's digest."""
     if exitcode.crashed(status):
         return Outcome.CRASHED.value, ""
     if evidence is None or evidence.status != status:
@@ -139,7 +140,7 @@ def _outcome(status: int, evidence: Evidence | None) -> tuple[str, str]:
 
 
 def _compared(outcome: str, digest: str, space: SpaceMap, moves: Config) -> str:
-    """Whether the map says the same of this candidate, if it is one that the map has."""
+    """Return how the map's outcome and program of this candidate compare, in words."""
     if not moves:
         recorded, program = space.outcome, space.digest
     elif len(moves) == 1 and (value := _value(space, *next(iter(moves.items())))):

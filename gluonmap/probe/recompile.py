@@ -1,4 +1,4 @@
-"""Compiles configurations of a stored map in isolated children, from the map alone."""
+"""Recompiler: compiles configurations of a stored map in isolated children, from the map alone."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from gluonmap.model.errors import OracleFault, UsageError
 from gluonmap.model.inspection import Inspection
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import COMPILED, Answer, Fault, Verdict
-from gluonmap.probe import rebuild, screen
-from gluonmap.probe.campaign import IMPORT_DEADLINE_S, LEAST_DEADLINE_S, default_jobs, default_memory_bytes
+from gluonmap.probe import rebuild
+from gluonmap.probe.current_lines import current_lines
+from gluonmap.probe.settings import IMPORT_DEADLINE_S, LEAST_DEADLINE_S, default_jobs, default_memory_bytes
 from gluonmap.runner import diagnostics, environment
 from gluonmap.runner.processes import Ending, Isolation
 from gluonmap.worker.protocol import Job, Limits
 
 
-class Asking:
-    """Answers for the configurations of one map; what it holds is made by `asking`."""
+class Recompiler:
+    """Compiler of one map's configurations; `open_recompiler` makes one."""
 
     def __init__(self, space: SpaceMap, isolation: Isolation, inspection: Inspection, limits: Limits) -> None:
         self.space, self.isolation, self.limits = space, isolation, limits
         self.functions = inspection.functions
         self.asked = 0
-        """Configurations compiled so far."""
-        self._lines = screen.current_lines(inspection, {})  # inspected just now: its lines are today's
+        """Number of configurations compiled so far."""
+        self._lines = current_lines(inspection, {})  # the kernel was inspected just now, so its lines are today's
         self._loadable = inspection.quiet and space.outcome in COMPILED
 
     def __call__(self, configs: Iterable[Config]) -> Iterator[tuple[Config, Answer]]:
-        """Answers as they come. A configuration that gets none is asked once more, alone."""
+        """Yield answers in the order in which they arrive. A configuration without one is compiled once more, alone."""
         self._warm_up()
         unmade: list[tuple[Config, Answer]] = []
         faulty: list[tuple[Config, Job]] = []
@@ -45,13 +46,13 @@ class Asking:
             for (config, _), answer in self._run([item]):
                 yield config, answer
 
-    def one(self, config: Config) -> Answer:
-        """The answer to one configuration."""
+    def answer(self, config: Config) -> Answer:
+        """Return the answer to one configuration."""
         ((_, answer),) = self([config])
         return answer
 
-    def place(self, answer: Answer) -> str:
-        """Where in the source a verdict points, today: "file.py:112"; "" where it points nowhere."""
+    def source_line(self, answer: Answer) -> str:
+        """Return the line of today's source that a verdict points to: "file.py:112"; empty: it points to none."""
         location = answer.reason.location if isinstance(answer, Verdict) and answer.reason else None
         line = self._lines(location) if location else None
         return f"{location.file}:{line}" if location and line else ""
@@ -60,7 +61,7 @@ class Asking:
         for config in configs:
             try:
                 yield config, rebuild.job_of(self.space, config)
-            except UsageError as error:  # host code cannot derive its arguments: no question, so no answer
+            except UsageError as error:  # host code cannot compute its arguments, so there is no candidate to ask
                 unmade.append((config, Fault(str(error))))
 
     def _drained(self, unmade: list[tuple[Config, Answer]]) -> Iterator[tuple[Config, Answer]]:
@@ -72,12 +73,12 @@ class Asking:
         try:
             for item, ending in running:
                 self.asked += 1
-                yield item, diagnostics.answer(ending, self.functions, self.limits.deadline_s)
+                yield item, diagnostics.answer_from(ending, self.functions, self.limits.deadline_s)
         finally:
             running.close()  # type: ignore[attr-defined]
 
     def _warm_up(self) -> None:
-        """Use a server that has the kernel loaded: its import was quiet, and its baseline passed for the map."""
+        """Start a server that has the kernel loaded, if its import was quiet and the map's baseline passed."""
         if self._loadable and not self.isolation.is_warm(self._server_key()):
             self._loadable = self.isolation.warm(self._server_key(), rebuild.job_of(self.space, {}))
 
@@ -86,15 +87,15 @@ class Asking:
 
 
 @contextlib.contextmanager
-def asking(
+def open_recompiler(
     space: SpaceMap,
     jobs: int = 0,
     *,
     deadline_s: float = LEAST_DEADLINE_S,
     memory_bytes: int = 0,
     any_triton: bool = False,
-) -> Iterator[Asking]:
-    """What compiles configurations of the map, `jobs` at once (0: one per core); its processes end with the block.
+) -> Iterator[Recompiler]:
+    """Open a compiler of the map's configurations, `jobs` at once (0: one per core). Its processes end with the block.
 
     Raises:
         UsageError: the kernel's file is not where the map says or cannot be imported, or another Triton made the map.
@@ -105,11 +106,11 @@ def asking(
     jobs = jobs or default_jobs()
     limits = Limits(deadline_s, memory_bytes or default_memory_bytes(jobs))
     with Isolation(jobs=jobs) as isolation:
-        yield Asking(space, isolation, _inspected(space, isolation, limits), limits)
+        yield Recompiler(space, isolation, _inspected(space, isolation, limits), limits)
 
 
 def check_triton(space: SpaceMap, *, any_triton: bool = False) -> None:
-    """Refuse to compile for a map that another Triton made.
+    """Check that the installed Triton is the one that made the map.
 
     Raises:
         UsageError: it is another one, or there is none.
@@ -123,7 +124,7 @@ def check_triton(space: SpaceMap, *, any_triton: bool = False) -> None:
 
 
 def _inspected(space: SpaceMap, isolation: Isolation, limits: Limits) -> Inspection:
-    """The kernel's functions, and whether its import is quiet, from an isolated import."""
+    """Import the kernel in a child; return its functions and whether its import was quiet."""
     file = rebuild.job_of(space, {}).file
     deadline_s = min(limits.deadline_s, IMPORT_DEADLINE_S)
     ending = isolation.ask(Job("inspect", space.target, file), Limits(deadline_s, limits.memory_bytes))

@@ -1,4 +1,4 @@
-"""Recorded tables of verdicts: reading them, answering from them, and scoring what was learned against them."""
+"""Recorded tables of verdicts: read them, answer from them in the compiler's place, and score what was learned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gluonmap.acquire import Learned, Progress, learn
+from gluonmap.acquire import Learned, LearningProgress, learn
 from gluonmap.acquire.answers import KNOWN, Answer
 from gluonmap.acquire.space import Mask, Rows, space_of
 from gluonmap.model.candidate import Config, Value
@@ -21,7 +21,7 @@ from gluonmap.model.verdict import Outcome
 
 
 @dataclass(frozen=True)
-class Table:
+class RecordedTable:
     """Verdicts by configuration, in the order of the file."""
 
     name: str
@@ -29,28 +29,28 @@ class Table:
     answers: tuple[Answer, ...]
     domains: dict[str, tuple[Value, ...]]
     unstable: tuple[Config, ...] = ()
-    """Configurations that stand in the table with two outcomes; they have no verdict."""
+    """Configurations that the table has with two outcomes; they have no verdict."""
 
     def __len__(self) -> int:
         return len(self.configs)
 
     @property
     def complete(self) -> bool:
-        """Whether every combination of the values is there."""
+        """Return whether the table has every combination of the values."""
         return len(self.configs) == int(np.prod([len(values) for values in self.domains.values()], dtype=object))
 
-    def oracle(self) -> Replay:
-        return Replay(self)
+    def oracle(self) -> TableOracle:
+        return TableOracle(self)
 
-    def judged(self) -> tuple[Rows, Mask]:
-        """The rows with a verdict that is evidence, and which of them fail."""
+    def rows_with_evidence(self) -> tuple[Rows, Mask]:
+        """Return the rows with a verdict that is evidence, and a mask of those that fail."""
         space = space_of(self.domains)
         places = [i for i, answer in enumerate(self.answers) if answer.outcome in KNOWN]
         rows: Rows = np.array([space.encode(self.configs[i]) for i in places], np.int16).reshape(len(places), -1)
         return rows, np.array([not self.answers[i].passed for i in places], bool)
 
     def likely_baseline(self) -> Config:
-        """A passing configuration, as near to the middle of the domains as there is one."""
+        """Return the passing configuration that is nearest to the median of all passing ones."""
         space = space_of(self.domains)
         passing = [c for c, a in zip(self.configs, self.answers, strict=True) if a.passed]
         if not passing:
@@ -60,10 +60,10 @@ class Table:
         return passing[int(np.abs(rows - middle).sum(1).argmin())]
 
 
-class Replay:
-    """The oracle of a table: answers configurations that are in it, and counts them."""
+class TableOracle:
+    """Oracle that answers the configurations of a table, and records what was asked."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: RecordedTable) -> None:
         self._answers = {_key(c): a for c, a in zip(table.configs, table.answers, strict=True)}
         self.asked: list[Config] = []
 
@@ -74,19 +74,19 @@ class Replay:
 
 @dataclass(frozen=True)
 class Score:
-    """How well, and how early, a table was learned. Rows without a verdict that is evidence count nowhere."""
+    """Score of learning a table. Rows without a verdict that is evidence are not counted."""
 
     rows: int
     asked: int
-    """Distinct rows asked."""
+    """Number of distinct rows asked."""
     before_validation: int
     exact_from: int | None
-    """Questions after which the model was right on every row, for good; None: it is not."""
+    """Number of questions after which the model was right on every row until the end; None: it is not right."""
     precision: float
     recall: float
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> RecordedTable:
     """Return the table in a file of JSON lines, compressed where its name ends in .gz.
 
     Raises:
@@ -104,8 +104,8 @@ def read_table(path: Path) -> Table:
     return make_table(path.name.removesuffix(".gz").removesuffix(".jsonl"), rows)
 
 
-def make_table(name: str, rows: Sequence[tuple[Config, Answer]]) -> Table:
-    """A table of configurations with their answers; one that has two outcomes gets none."""
+def make_table(name: str, rows: Sequence[tuple[Config, Answer]]) -> RecordedTable:
+    """Return a table of configurations with their answers; a configuration with two outcomes gets no verdict."""
     first = rows[0][0]
     found: dict[str, tuple[Config, Answer]] = {}
     outcomes: dict[str, set[str]] = {}
@@ -118,17 +118,17 @@ def make_table(name: str, rows: Sequence[tuple[Config, Answer]]) -> Table:
         key = _key(config)
         found.setdefault(key, (config, answer))
         outcomes.setdefault(key, set()).add(str(answer.outcome))
-    torn = {key for key, seen in outcomes.items() if len(seen) > 1}
-    for key in torn:
+    unstable = {key for key, seen in outcomes.items() if len(seen) > 1}
+    for key in unstable:
         found[key] = (found[key][0], Answer(None, reason=f"two outcomes: {', '.join(sorted(outcomes[key]))}"))
     configs = tuple(config for config, _ in found.values())
     domains = {knob: _ordered([config[knob] for config in configs]) for knob in first}
     answers = tuple(answer for _, answer in found.values())
-    return Table(name, configs, answers, domains, tuple(found[key][0] for key in sorted(torn)))
+    return RecordedTable(name, configs, answers, domains, tuple(found[key][0] for key in sorted(unstable)))
 
 
 def learn_table(
-    table: Table,
+    table: RecordedTable,
     *,
     baseline: Mapping[str, Value] | None = None,
     budget: int = 300,
@@ -139,7 +139,7 @@ def learn_table(
     batch: int = 2,
 ) -> tuple[Learned, Score]:
     """Learn a table row by row, as if it were the compiler, and score the model after every question."""
-    watcher = Watcher(*table.judged())
+    watcher = ModelWatcher(*table.rows_with_evidence())
     learned = learn(
         table.oracle(),
         table.domains,
@@ -156,8 +156,8 @@ def learn_table(
     return learned, watcher.score(learned)
 
 
-class Watcher:
-    """Compares the model with the truth on some rows whenever it changes."""
+class ModelWatcher:
+    """Comparison of the model with the recorded verdicts after every change of the model."""
 
     def __init__(self, rows: Rows, fails: Mask) -> None:
         self._rows, self._fails = rows, fails
@@ -165,7 +165,7 @@ class Watcher:
         self._predicted: Mask = np.zeros(len(rows), bool)
         self.exact_from: int | None = None
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: LearningProgress) -> None:
         if progress.version != self._version or progress.asked <= 2:
             self._version = progress.version
             self._predicted = progress.fails(self._rows)
@@ -220,7 +220,7 @@ def _key(config: Mapping[str, Value]) -> str:
 
 
 def _ordered(values: Sequence[Value]) -> tuple[Value, ...]:
-    """Each value once: numbers ascending, others by their text."""
+    """Return each value once: numbers ascending, then the others by their text."""
     unique = list({json.dumps(value): value for value in values}.values())
     numbers = [v for v in unique if isinstance(v, (int, float)) and not isinstance(v, bool)]
     others = [v for v in unique if not isinstance(v, (int, float)) or isinstance(v, bool)]

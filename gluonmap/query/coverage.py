@@ -53,7 +53,7 @@ class Combinations(msgspec.Struct, frozen=True):
     """Combinations in some configuration whose answer is evidence, passing or failing."""
 
 
-class ConstraintExample(msgspec.Struct, frozen=True):
+class FailureExample(msgspec.Struct, frozen=True):
     """A configuration that breaks a constraint and failed, one near it that passed, and the first one's message."""
 
     failing: Config
@@ -94,7 +94,7 @@ def constraint_coverage(found: Observations, constraint: Constraint) -> Constrai
     return ConstraintCoverage(meet, broken)
 
 
-def constraint_example(found: Observations, constraint: Constraint, near: Config | None = None) -> ConstraintExample:
+def constraint_example(found: Observations, constraint: Constraint, near: Config | None = None) -> FailureExample:
     """Return the constraint's example with the message of that very configuration.
 
     `near` is a configuration that breaks the constraint. With it the example is the configuration asked that is most
@@ -102,7 +102,7 @@ def constraint_example(found: Observations, constraint: Constraint, near: Config
     its message is about this constraint.
     """
     item = constraint
-    stored = ConstraintExample(
+    stored = FailureExample(
         item.failing_example, item.passing_example, item.outcome, item.stage, item.reason, item.line
     )
     failed = [t for t in found.joint if is_evidence(t.outcome) and t.outcome != Outcome.PASS]
@@ -127,8 +127,8 @@ def constraint_example(found: Observations, constraint: Constraint, near: Config
     return _example(entry, entry.config, nearest)
 
 
-def _example(entry: Observation, failing: Config, passing: Config) -> ConstraintExample:
-    return ConstraintExample(failing, passing, entry.outcome, entry.stage, entry.reason, entry.place)
+def _example(entry: Observation, failing: Config, passing: Config) -> FailureExample:
+    return FailureExample(failing, passing, entry.outcome, entry.stage, entry.reason, entry.place)
 
 
 def _domains(found: Observations) -> dict[str, tuple[Value, ...]]:

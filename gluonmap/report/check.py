@@ -1,4 +1,4 @@
-"""What an audit found: for the terminal, for GitHub's pages and as annotations."""
+"""Findings of an audit: for the terminal, for the page of a GitHub run, and as annotations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gluonmap.report.markdown import code, text
 from gluonmap.report.plain_text import listed, plural, shorten, visible
 
 MOST_PLACES = 4
-"""Places of one finding that are named."""
+"""Number of places that one finding names."""
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTICE: "cyan"}
 _LEVELS = {
     Severity.ERROR: github.Level.ERROR,
@@ -80,7 +80,7 @@ def _details(item: Finding) -> list[str]:
 
 
 def _entries(item: Finding) -> str:
-    """The entries of a finding, with their lines."""
+    """Return the entries of a finding, with their lines."""
     shown = [_entry(place) for place in item.places[:MOST_PLACES]]
     rest = len(item.places) - len(shown)
     return listed([*filter(None, shown), *([f"{rest} more"] if rest else [])])

@@ -1,4 +1,4 @@
-"""What `gluonmap engaged` says, as text."""
+"""The answer of `gluonmap engaged`, as text."""
 
 from __future__ import annotations
 

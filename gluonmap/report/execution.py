@@ -1,4 +1,4 @@
-"""What the execution of candidates told, on a device or on the CPU, in rows and lines that all reports share."""
+"""Results of executing candidates, on a device or on the CPU, as rows and statements that all reports share."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from gluonmap.model.joint_map import Joint, Refused
 from gluonmap.model.knobs import Effect
 from gluonmap.model.space_map import Measured, SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Outcome
-from gluonmap.report.joint import Line
 from gluonmap.report.knobs import knobs_by_class
 from gluonmap.report.marks import DIFFERS, EFFECT_MARKS, executed_on_cpu
-from gluonmap.report.plain_text import config_text, listed, plural, shorten, value_label, visible
+from gluonmap.report.plain_text import Statement, config_text, listed, plural, shorten, value_label, visible
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One candidate that was executed; of a run on the CPU those values of a knob that fared alike."""
+class ExecutedRow:
+    """One executed candidate; for runs on the CPU, the values of one knob with the same result."""
 
     what: str
     outcome: str
@@ -32,32 +31,32 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What the sanitizer reports of one candidate at one line of the kernel."""
+class SanitizerRow:
+    """Finding of the sanitizer: one candidate, one line of the kernel."""
 
     what: str
     place: str
-    """ "scale.py:9 called from scale.py:17"; empty: not known."""
+    """For example "scale.py:9 called from scale.py:17"; empty: not known."""
     kind: str
     instruction: str
     who: str
-    """ "wave 2, lane 0"."""
+    """For example "wave 2, lane 0"."""
     detail: str
     instructions: int
-    """Of the line, that showed it."""
+    """Number of the line's instructions that showed it."""
 
 
 HEADS = ("candidate", "outcome", "relative, elementwise error", "median µs", "remark")
-FOUND = "What the sanitizer found"
-FOUND_HEADS = ("candidate", "line of the kernel", "finding", "first instruction, wave and lane", "instructions")
-ITSELF = "(met by the others)"
-"""The error of a baseline whose results are the reference."""
+FINDINGS_TITLE = "What the sanitizer found"
+FINDINGS_HEADS = ("candidate", "line of the kernel", "finding", "first instruction, wave and lane", "instructions")
+ERROR_OF_REFERENCE = "(met by the others)"
+"""Shown as the error of a baseline whose results serve as the reference."""
 OTHER_RESULT = "other numbers"
-"""What came of a value that changes the result, where no reference says which is right."""
+"""Outcome shown for a value that changes the result, if no reference says which result is right."""
 
 
 def title(space: SpaceMap) -> str:
-    """ "On NVIDIA H200, up to TIME", "Executed on the CPU (a model of gfx942)"; "" where nothing was executed."""
+    """Return "On NVIDIA H200, up to TIME" or "Executed on the CPU (a model of gfx942)"; "" if nothing was executed."""
     if isinstance(space.on_device, UnsetType):
         return ""
     if executed_on_cpu(space):
@@ -66,24 +65,24 @@ def title(space: SpaceMap) -> str:
 
 
 def refused_title(space: SpaceMap) -> str:
-    """The heading above what `refused` returns."""
+    """Return the heading of the statements of `refused`."""
     where = "when executed" if executed_on_cpu(space) else "on the device"
     return f"Programs that compiled and did not pass {where}: not handed over"
 
 
 def shown_heads(space: SpaceMap) -> tuple[str, ...]:
-    """The heads of the columns of `cells`."""
+    """Return the column heads of the cells that `row_cells` returns."""
     return tuple(head for head in HEADS if head != "median µs" or not executed_on_cpu(space))
 
 
-def cells(space: SpaceMap, row: Row) -> tuple[str, ...]:
-    """A row as a table shows it: a run on the CPU has no times."""
+def row_cells(space: SpaceMap, row: ExecutedRow) -> tuple[str, ...]:
+    """Return the cells of a row; a run on the CPU has no times."""
     time = () if executed_on_cpu(space) else (row.time,)
     return row.what, row.outcome, row.error, *time, row.remark
 
 
-def rows(space: SpaceMap) -> list[Row]:
-    """The baseline, then every other value that was executed, in the reports' order."""
+def rows(space: SpaceMap) -> list[ExecutedRow]:
+    """Return the baseline, then every other executed value, in the reports' order."""
     first = row("baseline", space.outcome, space.kind, space.measured)
     found = [first] if first else []
     for name, knob in knobs_by_class(space):
@@ -91,8 +90,8 @@ def rows(space: SpaceMap) -> list[Row]:
         for members in _alike(moved) if executed_on_cpu(space) else [[v] for v in moved]:
             worst = max(members, key=lambda v: _size(v.measured))
             labels = ", ".join(value_label(v.value) for v in members)
-            told = row(f"{visible(name)} = {labels}", worst.outcome, worst.kind, worst.measured)
-            found += [told] if told else []
+            executed = row(f"{visible(name)} = {labels}", worst.outcome, worst.kind, worst.measured)
+            found += [executed] if executed else []
     return found
 
 
@@ -103,20 +102,20 @@ def _alike(values: list[ValueMap]) -> Iterator[list[ValueMap]]:
     yield from groups.values()
 
 
-def row(what: str, outcome: str, kind: str, measured: Measured | UnsetType) -> Row | None:
-    """One candidate's row; None where it was not executed."""
+def row(what: str, outcome: str, kind: str, measured: Measured | UnsetType) -> ExecutedRow | None:
+    """Return one candidate's row; None if it was not executed."""
     if isinstance(measured, UnsetType):
         return None
     check, where = measured.check, "" if measured.reached is Stage.RUN else f" ({measured.reached})"
-    kind = "" if outcome == Outcome.NOT_EXECUTED else f" {visible(kind)}"  # which the outcome says
+    kind = "" if outcome == Outcome.NOT_EXECUTED else f" {visible(kind)}"  # the outcome says it already
     said = outcome if outcome == Outcome.PASS else f"{outcome}{kind}{where}"
     error = _error(check)
     if check is not None and check.against == "baseline":
         said = OTHER_RESULT if outcome == Outcome.WRONG else said
-        error = ITSELF if what == "baseline" and outcome == Outcome.PASS else error
+        error = ERROR_OF_REFERENCE if what == "baseline" and outcome == Outcome.PASS else error
     if measured.reached is Stage.RUN and outcome not in (Outcome.PASS, Outcome.WRONG):
-        error = ""  # of launches before the one that ended it
-    return Row(what, said, error, _time(measured), "racy" if _racy(measured) else "")
+        error = ""  # the error is that of earlier launches, not of the one that ended the run
+    return ExecutedRow(what, said, error, _time(measured), "racy" if _racy(measured) else "")
 
 
 def _racy(measured: Measured | UnsetType) -> bool:
@@ -146,7 +145,7 @@ def _time(measured: Measured) -> str:
 
 
 def terms(space: SpaceMap) -> Iterator[str]:
-    """What counts as right, and how time was taken."""
+    """Yield the definition of a right result, and how time was measured."""
     measured = space.measured
     if isinstance(measured, UnsetType) or isinstance(space.on_device, UnsetType):
         return
@@ -172,10 +171,10 @@ def _racy_ones(space: SpaceMap) -> Iterator[str]:
 
 
 def _tolerances(check: Check) -> str:
-    told = [
+    limits = [
         f"{e.output} {e.tolerance:g} ({'declared' if e.declared else f'default of {e.dtype}'})" for e in check.errors
     ]
-    return f"relative error ‖out − ref‖ / ‖ref‖ at most: {', '.join(told)}; elementwise 10 times that"
+    return f"relative error ‖out − ref‖ / ‖ref‖ at most: {', '.join(limits)}; elementwise 10 times that"
 
 
 def _terms_of_a_run(space: SpaceMap, check: Check | None) -> Iterator[str]:
@@ -217,7 +216,7 @@ def _sizes(check: Check) -> str:
 
 
 def _checks(space: SpaceMap) -> Iterator[tuple[str, Check]]:
-    """Every candidate but the baseline, by its move."""
+    """Yield every candidate except the baseline: its move and its check."""
     for name, value in _values(space):
         if value.measured and value.measured.check:
             yield f"{name} = {value_label(value.value)}", value.measured.check
@@ -231,7 +230,7 @@ def _values(space: SpaceMap) -> Iterator[tuple[str, ValueMap]]:
 
 
 def _other_sizes(known: Check, checks: list[tuple[str, Check]]) -> dict[str, list[str]]:
-    """Sizes of candidates that were not run at the baseline's, with the candidates."""
+    """Return the sizes that differ from the baseline's, each with the candidates that ran at them."""
     common = dict(zip(known.shapes, known.sizes, strict=False))
     found: dict[str, list[str]] = {}
     for name, check in checks:
@@ -244,17 +243,17 @@ def _other_sizes(known: Check, checks: list[tuple[str, Check]]) -> dict[str, lis
 # --- what the sanitizer found ----------------------------------------------------------------------------------------
 
 
-def findings(space: SpaceMap) -> list[Found]:
-    """What the sanitizer reports, by candidate and then by line of the kernel."""
+def findings(space: SpaceMap) -> list[SanitizerRow]:
+    """Return the sanitizer's findings, by candidate and then by line of the kernel."""
     own = space.measured.check if space.measured else None
     checks = [*([("baseline", own)] if own else []), *_checks(space)]
-    return [item for what, check in checks for item in found_of(what, check)]
+    return [item for what, check in checks for item in findings_of(what, check)]
 
 
-def found_of(what: str, check: Check | None) -> list[Found]:
-    """What the sanitizer reports of one candidate, by line of the kernel."""
-    told = [
-        Found(
+def findings_of(what: str, check: Check | None) -> list[SanitizerRow]:
+    """Return the sanitizer's findings of one candidate, by line of the kernel."""
+    rows = [
+        SanitizerRow(
             what,
             visible(item.place),
             visible(item.kind),
@@ -265,11 +264,11 @@ def found_of(what: str, check: Check | None) -> list[Found]:
         )
         for item in (check.findings if check else ())
     ]
-    return sorted(told, key=lambda item: (not item.place, _in_order(item.place)))
+    return sorted(rows, key=lambda item: (not item.place, _in_order(item.place)))
 
 
-def found_text(item: Found) -> str:
-    """One finding in one line."""
+def finding_text(item: SanitizerRow) -> str:
+    """Return a finding as one line of text."""
     more = f"; {item.instructions} instructions of this line" if item.instructions > 1 else ""
     return (
         f"{item.place or 'no known line'}: {item.kind}: {item.instruction} ({item.who}) {item.detail}".rstrip() + more
@@ -277,45 +276,45 @@ def found_text(item: Found) -> str:
 
 
 def _in_order(place: str) -> list[tuple[str, int]]:
-    """Of "helper.py:9 called from kernel.py:134" the kernel's own line first."""
+    """Return the sort key of a place: for "helper.py:9 called from kernel.py:134" the kernel's own line comes first."""
     return [(file, int(line)) for file, line in reversed(re.findall(r"([^\s:]+):(\d+)", place))]
 
 
-def found_lines(space: SpaceMap) -> list[Line]:
-    """The findings as statements: a candidate, and its findings below it."""
+def finding_statements(space: SpaceMap) -> list[Statement]:
+    """Return the findings as statements: a candidate, with its findings below."""
     by: dict[str, list[str]] = {}
     for item in findings(space):
-        by.setdefault(item.what, []).append(found_text(item))
-    return [Line(what, tuple(details)) for what, details in by.items()]
+        by.setdefault(item.what, []).append(finding_text(item))
+    return [Statement(what, tuple(details)) for what, details in by.items()]
 
 
 def _apart(joint: Joint, items: list[Refused], name: str) -> str:
-    """ "ACC = bf16 or fp16" where no program that passed has any of these values; else ""."""
+    """Return "ACC = bf16 or fp16" if no program that passed has any of these values; else ""."""
     values = list(dict.fromkeys(value_label(item.config[name]) for item in items))
     kept = {value_label(program.config[name]) for program in joint.programs}
     return "" if kept & set(values) else f"{visible(name)} = {' or '.join(values)}"
 
 
 MOST_APART = 3
-"""Programs that are refused for one reason and listed each; more are told in one line."""
+"""Number of programs refused for one reason that are listed one by one; more are summed up in one line."""
 
 
-def refused(joint: Joint) -> list[Line]:
-    """Programs that compiled and did not pass when they were executed; many of one reason together."""
+def refused(joint: Joint) -> list[Statement]:
+    """Return the programs that compiled and did not pass when executed; many with one reason share a statement."""
     groups: dict[tuple[str, str, str], list[Refused]] = {}
     for item in joint.refused:
         groups.setdefault((item.outcome, item.kind, item.stage), []).append(item)
     return [line for items in groups.values() for line in _refused(joint, items)]
 
 
-def _refused(joint: Joint, items: list[Refused]) -> list[Line]:
+def _refused(joint: Joint, items: list[Refused]) -> list[Statement]:
     first = items[0]
     how = f"{first.outcome} {first.kind} ({first.stage})"
     if first.kind == DIFFERS:
         how = EFFECT_MARKS[Effect.CHANGES_RESULT].word
     if len(items) <= MOST_APART:
-        return [Line(config_text(i.config), (shorten(f"{how}: {i.reason}"),)) for i in items]
+        return [Statement(config_text(i.config), (shorten(f"{how}: {i.reason}"),)) for i in items]
     telling = [text for name in first.config if (text := _apart(joint, items, name))]
     what = f", all with {' and '.join(telling)}" if telling else ""
     example = f"{config_text(first.config)}: {first.reason}"
-    return [Line(f"{plural(len(items), 'program')}{what}: {how}", (shorten(f"for example {example}"),))]
+    return [Statement(f"{plural(len(items), 'program')}{what}: {how}", (shorten(f"for example {example}"),))]

@@ -1,4 +1,4 @@
-"""Why a configuration fails and what is near it, or what matters at it, for the terminal."""
+"""Explanation of one configuration, for the terminal: why it fails, what is near it, which knobs matter there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gluonmap.model.joint_map import Constraint, Standing
 from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
-from gluonmap.probe.screen import quoted
+from gluonmap.probe.spelling import quoted
 from gluonmap.query import coverage
 from gluonmap.query.explain import Explanation, FailingPart, Matter, Neighbour
 from gluonmap.query.feasibility import Basis, Judgement, moves_of
@@ -29,7 +29,7 @@ from gluonmap.report.resources import resource_figures
 
 MOST_CONSTRAINTS = 8
 RUN_PHASE = "run"
-"""Where a candidate ended that was executed on the CPU."""
+"""The recorded stage of a candidate that was executed on the CPU."""
 
 _COLOURS = {Feasibility.FEASIBLE: "bold green", Feasibility.INFEASIBLE: "bold red", Feasibility.UNKNOWN: "bold magenta"}
 _STANDING = {
@@ -42,29 +42,29 @@ _STANDING = {
 _MATTERS = {True: ("matters", "green"), False: ("does not", "dim"), None: ("not known", "magenta")}
 
 
-def render(space: SpaceMap, map_name: str, told: Explanation, console: Console) -> None:
+def render(space: SpaceMap, map_name: str, explanation: Explanation, console: Console) -> None:
     """Print what is known of one configuration of a map, and the commands that go on from there."""
     if console.is_terminal and not console.options.ascii_only:
-        _print(space, map_name, told, console)
+        _print(space, map_name, explanation, console)
         return
     with console.capture() as captured:
-        _print(space, map_name, told, console)
+        _print(space, map_name, explanation, console)
     plain = "".join(line.rstrip() + "\n" for line in captured.get().split("\n")[:-1])
     plain = plain.encode(console.encoding, "backslashreplace").decode(console.encoding)
     console.out(plain, end="", highlight=False)
 
 
-def _print(space: SpaceMap, map_name: str, told: Explanation, console: Console) -> None:
-    judgement = told.judgement
+def _print(space: SpaceMap, map_name: str, explanation: Explanation, console: Console) -> None:
+    judgement = explanation.judgement
     verdict = Text(judgement.verdict.upper(), _COLOURS[judgement.verdict])
-    verdict.append(visible(f": {space.kernel} on {target_name(space.target)} with {_moved(told.moves)}"), "bold")
+    verdict.append(visible(f": {space.kernel} on {target_name(space.target)} with {_moved(explanation.moves)}"), "bold")
     console.print(verdict)
-    _say(how_known(space, judgement, fresh=told.fresh), console)
-    for line in [] if told.fresh else _of_the_execution(space, told.config):
+    _say(how_known(space, judgement, fresh=explanation.fresh), console)
+    for line in [] if explanation.fresh else _of_the_execution(space, explanation.config):
         _say(line, console)
     if judgement.contradicts:
         _say("This contradicts the map's constraints: they do not describe this configuration.", console, "yellow")
-    if told.fresh:
+    if explanation.fresh:
         where = f" at {judgement.line}" if judgement.line else ""
         stage = f" ({judgement.stage})" if judgement.stage else ""
         if judgement.reason:
@@ -74,28 +74,28 @@ def _print(space: SpaceMap, map_name: str, told: Explanation, console: Console) 
         figures = resource_figures(space.target, judgement.resources)
         _say(program + ", ".join(f"{f.head} {f.text}" for f in figures), console)
     if judgement.broken:
-        _constraints(space, judgement, told.config, console)
-    if told.part is not None:
-        _part(told.part, console)
-    if told.nearest:
-        _nearest(space, map_name, told.nearest, console)
+        _constraints(space, judgement, explanation.config, console)
+    if explanation.part is not None:
+        _part(explanation.part, console)
+    if explanation.nearest:
+        _nearest(space, map_name, explanation.nearest, console)
     elif judgement.verdict is not Feasibility.FEASIBLE:
         _head("Nearest feasible configurations", console)
         _say("none is known", console, indent=1)
-    if told.matters:
-        _matters(told, console)
+    if explanation.matters:
+        _matters(explanation, console)
     _head("Repeat by hand", console)
-    _command(repeat_command(space, map_name, told.config), console)
+    _command(repeat_command(space, map_name, explanation.config), console)
 
 
 def repeat_command(space: SpaceMap, map_name: str, config: Config) -> str:
-    """The command that compiles one configuration of a map by hand."""
+    """Return the command that compiles one configuration of a map by hand."""
     moves = "".join(f" {quoted(name, value)}" for name, value in moves_of(space, config).items())
     return f"gluonmap repeat {shlex.quote(map_name)}{moves}"
 
 
 def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> str:
-    """One sentence: what a judgement rests on."""
+    """Return one sentence with the evidence for a judgement."""
     outcome = outcome_of(judgement.outcome)
     did = "passes" if judgement.outcome == "PASS" else f"{judgement.outcome}" if outcome else "no answer"
     match judgement.basis:
@@ -123,7 +123,7 @@ def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> 
         case Basis.UNSTABLE:
             return f"Unstable: {judgement.reason}."
         case Basis.NO_ANSWER:
-            return f"No answer: {shorten(first_line(judgement.reason)) or 'it was asked, and nothing came'}."
+            return f"No answer: {shorten(first_line(judgement.reason)) or 'it was asked, and no answer came'}."
         case Basis.NO_JOINT:
             return (
                 "The map knows one knob at a time only, and here several are moved. gluonmap probe maps them together."
@@ -131,7 +131,7 @@ def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> 
 
 
 def _bound(space: SpaceMap, what: str) -> str:
-    """How many such predictions are mistaken at most, where the map's certificate tells."""
+    """Return the bound on mistaken predictions of this kind, if the map's certificate has one."""
     certificate = space.joint.certificate if space.joint else None
     found = (
         [s for s in certificate.strata if s.name == f"predicted to {what}" and s.draws and s.telling]
@@ -183,43 +183,48 @@ def _evidence(space: SpaceMap, item: Constraint, config: Config) -> list[str]:
 
 
 def _executed(space: SpaceMap, item: Constraint, config: Config) -> Iterator[str]:
-    """What the execution of a single value showed."""
+    """Yield the result of executing a single value."""
     (name,) = item.scope
     value = next(v for v in space.knobs[name].values if same(v.value, config[name]))
     yield f"{name}={value_label(value.value)} {item.reason}"
     at = f" at {location(value.file or space.file, value.line)}" if value.line is not None else ""
     reason = shorten(first_line(value.reason))
     if len(moves_of(space, config)) < 2:
-        return  # it has been told
-    yield f"seen beside the baseline: {' '.join(filter(None, (value.outcome, value.kind)))}: {reason}{at}"
+        return  # the first line of the explanation has reported it
+    seen = " ".join(filter(None, (value.outcome, value.kind)))
+    yield f"seen with the other knobs at the baseline: {seen}: {reason}{at}"
 
 
 def _of_the_execution(space: SpaceMap, config: Config) -> list[str]:
-    """What the map holds of the execution of this very configuration, in lines; none where it was only compiled."""
-    title, told = execution.title(space), observations(space).get(config)
-    if not title or told is None or told.check is None:
+    """Return the recorded execution of this very configuration, in lines; none if it was only compiled."""
+    title, execution_record = execution.title(space), observations(space).get(config)
+    if not title or execution_record is None or execution_record.check is None:
         return []
-    if told.executed != Outcome.PASS:
-        found = execution.found_of("", told.check)
-        return [execution.found_text(item) for item in found] if len(found) > 1 else []
-    right = "right on these inputs" if told.check.against == "reference" else "the baseline's numbers, up to rounding"
-    error = max((e.relative for e in told.check.errors), default=0.0)
-    sizes = "".join(f"; {size}" for size in told.check.sizes)
+    if execution_record.executed != Outcome.PASS:
+        found = execution.findings_of("", execution_record.check)
+        return [execution.finding_text(item) for item in found] if len(found) > 1 else []
+    right = (
+        "right on these inputs"
+        if execution_record.check.against == "reference"
+        else "the baseline's numbers, up to rounding"
+    )
+    error = max((e.relative for e in execution_record.check.errors), default=0.0)
+    sizes = "".join(f"; {size}" for size in execution_record.check.sizes)
     return [f"{title}: {right} (relative error {error:.1e}{sizes})."]
 
 
 def _part(part: FailingPart, console: Console) -> None:
     _head("Smallest part that fails by itself", console)
     _say(_moved(part.moves), console, "bold", indent=3)
-    told = part.judgement
-    if told.outcome:
-        reason = shorten(first_line(told.reason))
-        said = f"{told.outcome}: {reason}" if reason else told.outcome
-        _say(f"{said}{f' at {told.line}' if told.line else ''}", console, indent=5)
+    judgement = part.judgement
+    if judgement.outcome:
+        reason = shorten(first_line(judgement.reason))
+        said = f"{judgement.outcome}: {reason}" if reason else judgement.outcome
+        _say(f"{said}{f' at {judgement.line}' if judgement.line else ''}", console, indent=5)
     if part.proved:
         rest = "; with any one of these moves taken back it passes" if len(part.moves) > 1 else ""
         _say(f"compiled{rest}", console, indent=5)
-    elif told.basis is not Basis.COMPILED:
+    elif judgement.basis is not Basis.COMPILED:
         _say("by the constraints; it was not compiled", console, indent=5)
 
 
@@ -233,18 +238,18 @@ def _nearest(space: SpaceMap, map_name: str, nearest: Sequence[Neighbour], conso
         _command(repeat_command(space, map_name, item.config), console)
 
 
-def _matters(told: Explanation, console: Console) -> None:
+def _matters(explanation: Explanation, console: Console) -> None:
     _head("Which knobs matter here", console)
-    if all(item.matters is None for item in told.matters):
-        reasons = {item.why for item in told.matters}
+    if all(item.matters is None for item in explanation.matters):
+        reasons = {item.why for item in explanation.matters}
         _say(f"not known: {reasons.pop() if len(reasons) == 1 else 'no knob was turned here'}", console, indent=1)
         return
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(3):
         table.add_column(overflow="fold")
-    ordered = sorted(told.matters, key=lambda item: (True, None, False).index(item.matters))
+    ordered = sorted(explanation.matters, key=lambda item: (True, None, False).index(item.matters))
     for item in ordered:
-        table.add_row(*_row(item, told.config))
+        table.add_row(*_row(item, explanation.config))
     console.print(table)
 
 
@@ -268,5 +273,5 @@ def _say(text: str, console: Console, style: str = "", indent: int = 0) -> None:
 
 
 def _command(text: str, console: Console) -> None:
-    """Unbroken, so that it can be copied."""
+    """Print a command on one unbroken line, so that it can be copied."""
     console.print(Text(visible(f"     {text}"), "dim"), soft_wrap=True)

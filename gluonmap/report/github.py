@@ -16,7 +16,7 @@ MESSAGE_BYTES = 4000
 
 
 class Level(StrEnum):
-    """As GitHub names them."""
+    """Severity of an annotation, as GitHub names it."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -24,12 +24,12 @@ class Level(StrEnum):
 
 
 def active() -> bool:
-    """Whether this is a job of GitHub Actions."""
+    """Return whether this is a job of GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def annotate(level: Level, message: str, *, file: str | Path = "", line: int | None = None, title: str = "") -> None:
-    """Put a message at a line of a file (a path below the workspace). Goes to stderr: stdout stays for JSON."""
+    """Annotate a line of a file below the workspace. The annotation goes to stderr: stdout is for JSON."""
     if not active():
         return
     where = {"file": _below_workspace(file) if file else "", "line": str(line or ""), "title": title}

@@ -39,29 +39,29 @@ def class_count_text(space: SpaceMap) -> str:
 
 
 def matters(knob: KnobMap) -> bool:
-    """Return whether a tuner can gain by the knob: it is live, or bounded with a live value left."""
+    """Return whether turning the knob can pay off: it is live, or bounded with a live value left."""
     live = any(value.effect in {Effect.LIVE, Effect.LIVE_HOST} and not fails(value) for value in knob.values)
     return knob.knob_class is KnobClass.LIVE or (knob.knob_class is KnobClass.BOUNDED and live)
 
 
 def unsettled(knob: KnobMap) -> bool:
-    """Return whether the answers that are missing could still make the knob matter."""
+    """Return whether missing answers could still make the knob matter."""
     open_values = any(value.effect is Effect.UNKNOWN for value in knob.values)
     return knob.knob_class is KnobClass.UNKNOWN or (open_values and not matters(knob))
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One value as the table of knobs shows it."""
+    """A value in the table of knobs."""
 
     text: str
     mark: Mark
     note: str
-    """Signal, exception class, "budget" or "deadline": where it is not what the last such mark had."""
+    """Signal, exception class, "budget" or "deadline"; empty if the knob's last value with this mark had the same."""
 
 
 def value_chains(knob: KnobMap) -> list[list[Token]]:
-    """Return the knob's values in order; values with equal programs stand in one chain, where the first of them is."""
+    """Return the knob's values in order; values with equal programs form one chain, at the place of the first."""
     groups = {value_label(member): index for index, group in enumerate(knob.equivalent) for member in group}
     gathered: dict[int | str, list[ValueMap]] = {}
     for value in knob.values:
@@ -73,16 +73,16 @@ def value_chains(knob: KnobMap) -> list[list[Token]]:
 
 def _token(value: ValueMap, last: dict[str, str]) -> Token:
     mark = value_mark(value)
-    told = fails(value) and value.effect is not Effect.CHANGES_RESULT  # whose mark says all that its kind does
-    note = visible(value.kind) if told and last.get(mark.glyph) != value.kind else ""
+    noted = fails(value) and value.effect is not Effect.CHANGES_RESULT  # its mark says all
+    note = visible(value.kind) if noted and last.get(mark.glyph) != value.kind else ""
     last[mark.glyph] = value.kind
     return Token(value_label(value.value), mark, note)
 
 
 def source_demand(space: SpaceMap, item: Constraint) -> str:
-    """Return the demand of the source that a constraint is, with its lines, where something has failed by it.
+    """Return the demand of the source that a confirmed constraint expresses, with its lines.
 
-    "": there is none, or the map does not tell which it is.
+    "": there is no such demand, or the map does not record which one it is.
     """
     if item.standing is not Standing.READ or not item.confirmed or not isinstance(item.relation, Written):
         return ""

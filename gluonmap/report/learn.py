@@ -1,4 +1,4 @@
-"""What was learned of a table of verdicts, for the terminal."""
+"""Result of learning from a table of verdicts, for the terminal."""
 
 from __future__ import annotations
 

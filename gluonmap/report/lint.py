@@ -1,4 +1,4 @@
-"""What `gluonmap lint` found, as text and as Markdown."""
+"""Findings of `gluonmap lint`, as text and as Markdown."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from gluonmap.report.markdown import text
 from gluonmap.report.plain_text import plural, visible
 
 _MOST = 50
-"""Findings that the page of a run lists one by one."""
+"""Number of findings that the page of a run lists one by one."""
 
 
 def render(found: Linted) -> str:
     """Return two lines for each finding, then how many there are."""
-    lines = [line for item in found.findings for line in (_first(item), f"    {visible(mend(item))}")]
+    lines = [line for item in found.findings for line in (_first(item), f"    {visible(advice(item))}")]
     return "\n".join([*lines, _count(found)]) + "\n"
 
 
-def mend(item: Finding) -> str:
-    """What to do, as a sentence."""
-    return f"Mend: {item.mend}."
+def advice(item: Finding) -> str:
+    """Return the advice of a finding, as a sentence."""
+    return f"Fix: {item.mend}."
 
 
 def markdown(found: Linted) -> str:
@@ -32,7 +32,7 @@ def markdown(found: Linted) -> str:
         lines += [f"| {code} | {RULES[code].title} | {counts[code]} |" for code in sorted(counts)]
         lines += ["", "| where | code | what |", "| --- | --- | --- |"]
         lines += [
-            f"| {text(f'{item.path}:{item.line}')} | {item.code} | {text(f'{item.message}. {mend(item)}')} |"
+            f"| {text(f'{item.path}:{item.line}')} | {item.code} | {text(f'{item.message}. {advice(item)}')} |"
             for item in found.findings[:_MOST]
         ]
         if len(found.findings) > _MOST:

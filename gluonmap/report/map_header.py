@@ -42,7 +42,7 @@ def launch_text(space: SpaceMap) -> str:
 
 def program_identity(space: SpaceMap) -> str:
     """Return the baseline's short digest and whether two compiles agreed on it."""
-    said = {True: "two compiles agree", False: UNSTABLE, None: "compiled once: stability not asked"}[space.stable]
+    said = {True: "two compiles agree", False: UNSTABLE, None: "compiled once; stability was not checked"}[space.stable]
     return f"{space.digest[:8]}, {said}" if space.digest else said
 
 

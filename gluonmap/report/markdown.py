@@ -1,4 +1,4 @@
-"""Writes a space map as GitHub Markdown, to be committed beside it: the same map gives the same bytes."""
+"""Space maps as GitHub Markdown, to be committed next to the map: the same map gives the same bytes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import tabulate
 
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report import execution, figures
-from gluonmap.report import joint as together
+from gluonmap.report import execution, joint_statements, run_figures
 from gluonmap.report.knobs import class_count_text, knobs_by_class, value_chains
 from gluonmap.report.map_header import (
     UNSTABLE,
@@ -21,7 +20,7 @@ from gluonmap.report.map_header import (
     target_name,
 )
 from gluonmap.report.marks import baseline_compiled, baseline_mark, mark_legend
-from gluonmap.report.plain_text import config_text, first_line, plural, shorten, value_label, visible
+from gluonmap.report.plain_text import Statement, config_text, first_line, plural, shorten, value_label, visible
 from gluonmap.report.resources import resource_figures
 from gluonmap.report.sentences import failed_phrase, map_sentence
 from gluonmap.report.tables import (
@@ -60,7 +59,7 @@ def render(space: SpaceMap) -> str:
 def _body(space: SpaceMap) -> list[str]:
     blocks = [f"**{text(map_sentence(space))}**"]
     if space.joint is not None:
-        blocks.append(f"**{text(together.sizes(space.joint))}**")
+        blocks.append(f"**{text(joint_statements.sizes(space.joint))}**")
     if space.stable is False:
         blocks.append(f"**{text(UNSTABLE)}.**")
     if space.knobs:
@@ -86,7 +85,7 @@ def _measured(space: SpaceMap) -> list[str]:
     title = execution.title(space)
     if not title or not (rows := execution.rows(space)):
         return []
-    cells = [(code(r.what), *map(text, execution.cells(space, r)[1:])) for r in rows]
+    cells = [(code(r.what), *map(text, execution.row_cells(space, r)[1:])) for r in rows]
     blocks = [
         f"## {text(title)}",
         table(execution.shown_heads(space), cells),
@@ -95,7 +94,7 @@ def _measured(space: SpaceMap) -> list[str]:
     return blocks + _found(execution.findings(space))
 
 
-def _found(found: Sequence[execution.Found]) -> list[str]:
+def _found(found: Sequence[execution.SanitizerRow]) -> list[str]:
     cells = [
         (
             code(item.what),
@@ -106,20 +105,20 @@ def _found(found: Sequence[execution.Found]) -> list[str]:
         )
         for item in found
     ]
-    return [f"### {execution.FOUND}", table(execution.FOUND_HEADS, cells, right=1)] if found else []
+    return [f"### {execution.FINDINGS_TITLE}", table(execution.FINDINGS_HEADS, cells, right=1)] if found else []
 
 
 def _joint(space: SpaceMap, joint: Joint) -> list[str]:
-    blocks = [f"## {text(together.title(joint))}"]
-    for heading, lines in together.sections(space, joint):
+    blocks = [f"## {text(joint_statements.title(joint))}"]
+    for heading, lines in joint_statements.sections(space, joint):
         blocks += [*([f"### {text(heading)}"] if heading else []), statements(lines)]
     if lost := execution.refused(joint):
         blocks += [f"### {text(execution.refused_title(space))}", statements(lost)]
     return blocks
 
 
-def statements(lines: Iterable[together.Line]) -> str:
-    """Return a list of statements, what stands behind each below it."""
+def statements(lines: Iterable[Statement]) -> str:
+    """Return a list of statements, each with its details below it."""
     return "\n".join(
         "\n".join([f"- {text(line.text)}", *(f"  - {text(detail)}" for detail in line.details)]) for line in lines
     )
@@ -155,9 +154,9 @@ def _failed_baseline(space: SpaceMap) -> list[str]:
 
 def _repeats(space: SpaceMap) -> list[str]:
     blocks = []
-    if commands := together.commands(space):
+    if commands := joint_statements.commands(space):
         lines = [line for what, command in commands for line in (f"# {what}", visible(command))]
-        blocks += ["## Go on with it", fence(lines, "sh")]
+        blocks += ["## Next commands", fence(lines, "sh")]
     blocks += ["## Repeat by hand", fence([visible(space.repeat)], "sh")] if space.repeat else []
     if commands := repeat_commands(space):
         lines = [line for what, command in commands for line in (f"# {what}", command)]
@@ -185,7 +184,7 @@ def text(raw: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> str:
-    """Return a table; the last `right` columns are figures."""
+    """Return a table; the last `right` columns are run_figures."""
     align = ["left"] * (len(heads) - right) + ["right"] * right
     return tabulate.tabulate(list(rows), list(heads), tablefmt="github", disable_numparse=True, colalign=align)
 
@@ -201,7 +200,7 @@ def _reasons(reasons: dict[str, str]) -> str:
 
 
 def fence(lines: Iterable[str], language: str = "text") -> str:
-    """Return lines as they stand, in a fence that none of them ends."""
+    """Return lines unchanged, in a fence that none of them ends."""
     body = "\n".join(lines)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", body)), default=0))
     return f"{fence}{language}\n{body}\n{fence}"
@@ -257,17 +256,17 @@ def _failures(rows: Sequence[FailureRow]) -> str:
 
 
 def _programs(programs: Sequence[ProgramRow]) -> list[str]:
-    rows = figures.beside(programs)
+    rows = run_figures.with_run_figures(programs)
     heads = figure_heads(rows)
     cells = []
     for row in rows:
         moves = [*(["**baseline**"] if row.baseline else []), *map(code, row.moves)]
         found = [figure_of(row, head) for head in heads]
-        told = [f"**{figure.text}**" if figure.alarm or figure.worse else figure.text for figure in found]
-        cells.append((code(row.digest), "<br>".join(moves), "<br>".join(map(text, row.changes)), *told))
+        numbers = [f"**{figure.text}**" if figure.alarm or figure.worse else figure.text for figure in found]
+        cells.append((code(row.digest), "<br>".join(moves), "<br>".join(map(text, row.changes)), *numbers))
     blocks = [table(("program", "reached by", "what changes", *heads), cells, right=len(heads))]
-    if meant := figures.legend(heads):
+    if meant := run_figures.figure_legend(heads):
         blocks.append(text(meant))
-    if remarks := figures.of_rows(programs):
+    if remarks := run_figures.program_remarks(programs):
         blocks.append(_bullets(map(text, remarks)))
     return blocks

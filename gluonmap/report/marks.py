@@ -14,7 +14,7 @@ from gluonmap.model.verdict import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How an outcome or effect is shown: the glyph and the word each tell it without the colour."""
+    """Glyph, colour and word of an outcome or effect. Glyph and word are each enough without the colour."""
 
     glyph: str
     colour: str
@@ -69,9 +69,9 @@ NO_EVIDENCE: dict[Outcome, str] = {
 
 
 DIFFERS = "differs from the baseline"
-"""The kind of what is WRONG where the baseline's results stand in for a reference."""
+"""The kind of a WRONG outcome if the baseline's results serve as the reference."""
 STEPS = "steps"
-"""The kind of what hung because a run on the CPU went past its limit of instructions."""
+"""The kind of a HUNG outcome if a run on the CPU exceeded its limit of instructions."""
 
 
 def outcome_of(text: str) -> Outcome | None:
@@ -85,13 +85,13 @@ def executed_on_cpu(space: SpaceMap) -> bool:
 
 
 def baseline_compiled(space: SpaceMap) -> bool:
-    """Return whether the baseline stands, so that values are judged against it."""
+    """Return whether the baseline compiled and nothing speaks against it, so that values are judged against it."""
     outcome = outcome_of(space.outcome)
     return outcome is not None and outcome.compiled
 
 
 def fails(value: ValueMap) -> bool:
-    """Return whether a value's outcome speaks against it; of one that changes the result it does."""
+    """Return whether a value's outcome speaks against it; so does the outcome of a value that changes the result."""
     outcome = outcome_of(value.outcome)
     return outcome in FAILURES or (value.effect is Effect.ABORTING and outcome not in NO_EVIDENCE)
 

@@ -7,11 +7,20 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from gluonmap.model.candidate import Value
 
 MESSAGE_LIMIT = 200
 """Characters of a message that a table shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One item of a list in a report, with the details that stand below it."""
+
+    text: str
+    details: tuple[str, ...] = ()
 
 
 def visible(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A race, for the terminal."""
+"""Races of configurations, for the terminal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def render(record: RaceRecord) -> None:
 
 
 def numbers(record: RaceRecord) -> str:
-    """Whether the finalists' numbers were checked, and how well they agree."""
+    """Return whether the finalists' numbers were checked, and how well they agree."""
     if record.unchecked:
         return f"not checked: {visible(record.unchecked)}"
     worst = max((item.error for item in record.finalists if item.error is not None), default=0.0)
@@ -67,7 +67,7 @@ def render_split(split: Split) -> None:
     rows = [(visible(name), *(costs[at] for at in names)) for name, costs in served.items()]
     heads = ("time with the winner of", *(f"at {visible(name)}" for name in names))
     click.echo(f"\n{tabulate(rows, heads, disable_numparse=True)}\n")
-    click.echo("of the size's own winner; = no difference above the noise")
+    click.echo("ratios to the time of the size's own winner; = no difference above the noise")
     base = split.one_for_all
     click.echo(f"one for all: {config_text(base)}")
     for name, config in split.serves.items():
@@ -75,7 +75,7 @@ def render_split(split: Split) -> None:
 
 
 def _cost(item: Penalty) -> str:
-    """A ratio with its interval: "2.45× (2.41-2.50)"; "=" where it is within the noise."""
+    """Return a ratio with its interval: "2.45× (2.41-2.50)"; "=" where it is within the noise."""
     ratio = item.comparison.ratio
     if item.comparison.standing is Standing.TIE:
         return "="

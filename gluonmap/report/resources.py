@@ -9,7 +9,7 @@ from gluonmap.model.verdict import Resources
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One resource of one program."""
+    """One number about one program, with its head: a resource, or a count of a run on the CPU."""
 
     head: str
     text: str
@@ -46,6 +46,6 @@ def resource_name(target_name: str, field: str) -> tuple[str, str]:
 
 
 def resource_figures(target_name: str, found: Resources) -> list[Figure]:
-    """Return the resources that the back end told, in a fixed order, in the words of the target's maker."""
+    """Return the resources that the back end reported, in a fixed order, in the words of the target's maker."""
     rows = [(*resource_name(target_name, field), getattr(found, field), _RESOURCES[field][-1]) for field in _RESOURCES]
     return [Figure(h, f"{n:,}{unit}", alarm and n > 0) for h, unit, n, alarm in rows if n is not None]

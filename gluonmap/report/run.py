@@ -1,4 +1,4 @@
-"""What the execution of one configuration on the CPU told, for terminal and JSON."""
+"""Result of executing one configuration on the CPU, for terminal and JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rich.text import Text
 
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.verdict import Check, Figures, Outcome, Resources, Verdict
-from gluonmap.probe.campaign import Ran
-from gluonmap.report import execution, terminal
+from gluonmap.probe.execute_one import ExecutedConfiguration
+from gluonmap.report import execution, terminal_pieces
 from gluonmap.report.map_header import target_name
 from gluonmap.report.plain_text import config_text, visible
 
@@ -24,12 +24,12 @@ _SAID = {
     Outcome.UNSAFE: "it does what no kernel may do",
     Outcome.NOT_EXECUTED: "it compiled; the model does not know something that it does, so its numbers are unknown",
     Outcome.SKIPPED: "it compiled; there was nothing to execute",
-    Outcome.HUNG: "it came to no end",
+    Outcome.HUNG: "it did not end before its limit",
 }
 
 
 class Executed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One configuration on one target, and what came of it."""
+    """One configuration on one target, and the result of its execution."""
 
     kernel: str
     target: str
@@ -37,22 +37,22 @@ class Executed(msgspec.Struct, frozen=True, omit_defaults=True):
     config: Config
     outcome: str
     stage: str
-    """Where it ended: COMPILE or RUN."""
+    """The stage at which it ended: COMPILE or RUN."""
     exit_status: int
     kind: str = ""
     reason: str = ""
     place: str = ""
-    """ "gemm.py:78"; empty: not known."""
+    """For example "gemm.py:78"; empty: not known."""
     digest: str = ""
     check: Check | None = None
     figures: Figures | None = None
     resources: Resources | None = None
     shape: dict[str, Value] = {}
-    """That the program was compiled for."""
+    """Sizes that the program was compiled for."""
 
 
-def of(ran: Ran) -> Executed:
-    """The same as data that can be printed."""
+def of(ran: ExecutedConfiguration) -> Executed:
+    """Return the result of a run as data that can be printed."""
     verdict: Verdict = ran.verdict
     reason = verdict.reason
     return Executed(
@@ -74,33 +74,33 @@ def of(ran: Ran) -> Executed:
     )
 
 
-def render(told: Executed, console: Console, *, first: bool = True) -> None:
-    """Print it."""
-    terminal.show(console, lambda: _print(told, console, first))
+def render(result: Executed, console: Console, *, first: bool = True) -> None:
+    """Print the result; `first`: no blank line before it."""
+    terminal_pieces.show(console, lambda: _print(result, console, first))
 
 
-def _print(told: Executed, console: Console, first: bool) -> None:
+def _print(result: Executed, console: Console, first: bool) -> None:
     if not first:
         console.print()
-    outcome = Outcome(told.outcome)
-    head = Text(f"{told.outcome} ", _COLOURS.get(outcome, "bold red"))
-    head.append(visible(f"{told.kernel} on {target_name(told.target)}"), "bold")
+    outcome = Outcome(result.outcome)
+    head = Text(f"{result.outcome} ", _COLOURS.get(outcome, "bold red"))
+    head.append(visible(f"{result.kernel} on {target_name(result.target)}"), "bold")
     console.print(head)
-    _say(f"{_said(told, outcome)}.", console)
-    if told.reason:
-        at = f" ({visible(told.place)})" if told.place else ""
-        _say(f"{visible(told.kind)}: {visible(told.reason)}{at}", console)
+    _say(f"{_said(result, outcome)}.", console)
+    if result.reason:
+        at = f" ({visible(result.place)})" if result.place else ""
+        _say(f"{visible(result.kind)}: {visible(result.reason)}{at}", console)
     console.print()
-    console.print(Padding(_facts(told), (0, 0, 0, 1)))
-    if told.check and told.check.findings:
+    console.print(Padding(_facts(result), (0, 0, 0, 1)))
+    if result.check and result.check.findings:
         console.print(Text("\nFindings", "bold"))
-        for item in execution.found_of("", told.check):
-            _say(f"- {execution.found_text(item)}", console)
+        for item in execution.findings_of("", result.check):
+            _say(f"- {execution.finding_text(item)}", console)
 
 
-def _said(told: Executed, outcome: Outcome) -> str:
-    """What the outcome means here."""
-    alone = told.check is not None and told.check.against == "baseline"  # which is this very configuration
+def _said(result: Executed, outcome: Outcome) -> str:
+    """Return the meaning of the outcome for this configuration."""
+    alone = result.check is not None and result.check.against == "baseline"  # which is this very configuration
     if alone and outcome is Outcome.PASS:
         return "it ran twice and left the same; the probe file has no reference, so nothing says whether that is right"
     if alone and outcome is Outcome.WRONG:
@@ -108,16 +108,16 @@ def _said(told: Executed, outcome: Outcome) -> str:
     return _SAID.get(outcome, "it did not get as far as being executed")
 
 
-def _facts(told: Executed) -> Table:
+def _facts(result: Executed) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row("configuration", visible(config_text(told.config)))
-    for name, text in (*_checked(told.check), *_counted(told.figures)):
+    table.add_row("configuration", visible(config_text(result.config)))
+    for name, text in (*_checked(result.check), *_counted(result.figures)):
         table.add_row(name, visible(text))
-    if told.digest:
-        table.add_row("program", told.digest[:8])
-    table.add_row("Triton", told.triton)
+    if result.digest:
+        table.add_row("program", result.digest[:8])
+    table.add_row("Triton", result.triton)
     return table
 
 

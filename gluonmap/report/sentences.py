@@ -85,11 +85,11 @@ def matters_if(space: SpaceMap, name: str) -> str:
     found = _together(space, name)
     if found is None or found.condition == "" or found.uncompared:
         return ""
-    return f"only if {found.condition}" if found.relation is not None else "beside other values"
+    return f"only if {found.condition}" if found.relation is not None else "with other values of the other knobs"
 
 
 def _together(space: SpaceMap, name: str) -> Inertness | None:
-    """What was learned of a knob beside other values."""
+    """Return what was learned of a knob under other values of the other knobs."""
     return next((item for item in space.joint.inertness if item.knob == name), None) if space.joint else None
 
 
@@ -144,7 +144,7 @@ def _failed_baseline(space: SpaceMap) -> str:
 
 
 def failed_phrase(space: SpaceMap) -> str:
-    """Return what the baseline does instead of passing, as a verb phrase."""
+    """Return a verb phrase for a baseline that does not pass."""
     outcome = outcome_of(space.outcome)
     if outcome is None:
         return "got no answer"

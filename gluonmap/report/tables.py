@@ -58,7 +58,7 @@ NUMBERS_UNKNOWN = "Compiled and not executed: their numbers are unknown"
 
 
 def unexecuted_values(space: SpaceMap) -> list[FailureRow]:
-    """Return the values that compiled and that the model on the CPU could not execute; their effects stand."""
+    """Return the values that compiled and that the model on the CPU could not execute; their effects are known."""
     return _rows(space, _unexecuted)
 
 
@@ -112,7 +112,7 @@ class ProgramRow:
     changes: tuple[str, ...]
     figures: tuple[Figure, ...]
     counted: Figures | None = None
-    """What a run on the CPU counted."""
+    """Counts of a run on the CPU."""
 
 
 def program_rows(space: SpaceMap) -> list[ProgramRow]:

@@ -21,7 +21,7 @@ import msgspec
 
 from gluonmap.model.errors import UsageError
 from gluonmap.source import syntax
-from gluonmap.worker.load import package_root
+from gluonmap.worker.reach import package_root
 
 _NEVER = ("numpy", "torch")
 """Packages that are on disk as Python and cannot be copied out of it."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gluonmap.model import codec
 from gluonmap.probe import rebuild
-from gluonmap.probe.recompile import Asking
+from gluonmap.probe.recompile import Recompiler
 from gluonmap.query.explain import Explanation
 from gluonmap.query.feasibility import Judge
 from gluonmap.repro import pair, script, trial
@@ -17,7 +17,7 @@ from gluonmap.runner import environment
 __all__ = ["Pair", "Trial", "write"]
 
 
-def write(file: Path, judged: Judge, told: Explanation, asking: Asking) -> tuple[Pair, Trial]:
+def write(file: Path, judged: Judge, told: Explanation, asking: Recompiler) -> tuple[Pair, Trial]:
     """Write the script of an infeasible configuration to `file` and run it once; what it is about, and how it went.
 
     Raises:
@@ -26,7 +26,7 @@ def write(file: Path, judged: Judge, told: Explanation, asking: Asking) -> tuple
         StorageFault: the file cannot be written.
     """
     space = judged.space
-    found = pair.find(judged, told, asking.one)
+    found = pair.find(judged, told, asking.answer)
     description = rebuild.description_of(space)
     text = script.render(
         script.Recorded(
@@ -36,7 +36,7 @@ def write(file: Path, judged: Judge, told: Explanation, asking: Asking) -> tuple
             triton=environment.triton_version(environment.triton_folder()),
             failing=description.candidate(found.failing),
             verdict=found.verdict,
-            line=asking.place(found.verdict),
+            line=asking.source_line(found.verdict),
             passing=None if found.passing is None else description.candidate(found.passing),
             deadline_s=asking.limits.deadline_s,
             environment=environment.environment(),

@@ -1,4 +1,4 @@
-"""From a child's ending to an answer: the wait status decides the outcome, text only explains it."""
+"""Answers from endings of children: the wait status decides the outcome, text only explains it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ STAGE_OF_PHASE = {
     "check": Stage.CHECK,
     "time": Stage.TIME,
 }
-"""Of the phases of a child after its compile."""
+"""Stage of each phase of a child after its compile."""
 MOST_CONTINUED = 2
+"""Lines of a diagnostic after its first that are kept."""
 TRITON = "triton/"
 """Where the files of Triton's own library are, as `FunctionSource.file` names them."""
 _AT = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+): (?P<level>error|fatal error): (?P<text>.*)$")
-_TELLING = (
+_MESSAGES = (
     re.compile(r"(?P<text>LLVM ERROR: .*)"),
     re.compile(r"(?P<text>\S*: .*Assertion `.*' failed\.?)"),
     re.compile(r"^(?:\S+: )?error: (?P<text>.*)$"),
@@ -38,7 +39,7 @@ _TELLING = (
     re.compile(r"(?P<text>UNREACHABLE executed.*)"),
     re.compile(r"(?P<text>Memory access fault by GPU.*)"),
 )
-# Located diagnostics that only say that something has gone wrong, and point at the function's first line.
+# Diagnostics that say only that a pass failed, and point to the function's first line.
 _VAGUE = ("Failures have been detected while processing an MLIR pass pipeline",)
 _OUT_OF_MEMORY = re.compile(r"std::bad_alloc|LLVM ERROR: out of memory|MemoryError|Cannot allocate memory")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -46,7 +47,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 _LAYOUT = re.compile(r"<\{[^{}]*\}>")
 _PATH = re.compile(r"(?<![\w.])/(?:[^\s/:'\"]+/)+([^\s/:'\"]+)")
-# Exceptions whose own text says only that something was printed.
+# Exceptions whose text says only that the reason was printed to stderr.
 _SEE_STDERR = (
     "error encountered during parsing",
     "PassManager::run failed",
@@ -55,38 +56,38 @@ _SEE_STDERR = (
 )
 
 
-def answer(
+def answer_from(
     ending: Ending,
     functions: Sequence[FunctionSource],
     deadline_s: float,
     stage: Stage = Stage.COMPILE,
     device_deadline_s: float = 0.0,
 ) -> Answer:
-    """The verdict of one ending, or a fault where it is no evidence about the kernel.
+    """Return the verdict of one ending, or a fault where the ending is no evidence about the kernel.
 
-    `stage` is the last one asked for: a pass is of that stage, anything else of the stage that the child had come to.
-    `device_deadline_s`: how long a child may have a device.
+    `stage` is the last one asked for: a pass is of that stage, any other outcome of the stage that the child had
+    reached. `device_deadline_s` is how long a child may have a device.
     """
     status, evidence = ending.status, ending.evidence
-    came_to = STAGE_OF_PHASE.get(ending.progress.phase, Stage.COMPILE)
-    if stage is Stage.RUN and came_to is not Stage.COMPILE:
-        came_to = stage  # its inputs, its launches and its comparisons are one
-    own = stage is Stage.RUN and came_to is stage and ending.compiled is not None
-    """It had compiled, and ended in this machine's own code: that of the probe file, of torch or of the model."""
+    reached = STAGE_OF_PHASE.get(ending.progress.phase, Stage.COMPILE)
+    if stage is Stage.RUN and reached is not Stage.COMPILE:
+        reached = stage  # inputs, launches and comparisons on the CPU are one stage
+    own = stage is Stage.RUN and reached is stage and ending.compiled is not None
+    # It had compiled, and ended in host code: that of the probe file, of torch or of the model of the hardware.
     if ending.hung and own and ending.progress.phase == "inputs":
         reason = Reason("deadline", f"inputs() of the probe file: no end within {deadline_s:g} s", "inputs")
-        return _with_program(Verdict(Outcome.SKIPPED, came_to, status, ending.seconds, reason=reason), ending, stage)
+        return _with_program(Verdict(Outcome.SKIPPED, reached, status, ending.seconds, reason=reason), ending, stage)
     if ending.hung:
         within = f"{device_deadline_s:g} s on the device" if ending.progress.on_device else f"{deadline_s:g} s"
-        if came_to is Stage.RUN:
+        if reached is Stage.RUN:
             within += ": a loop without an end, or sizes too large for a run on a CPU (SHAPES['run'] gives others)"
         reason = Reason("deadline", f"no end within {within}", ending.progress.phase, _last_line(ending, functions))
-        return _with_program(Verdict(Outcome.HUNG, came_to, status, ending.seconds, reason=reason), ending, stage)
+        return _with_program(Verdict(Outcome.HUNG, reached, status, ending.seconds, reason=reason), ending, stage)
     if exitcode.crashed(status) and own and not _OUT_OF_MEMORY.search(ending.stderr):
         where = "inputs()" if ending.progress.phase == "inputs" else "the run"
         return Fault(f"{exitcode.signal_name(status)} of this machine's CPU in {where}: no kernel's doing", status)
     if exitcode.crashed(status):
-        return _with_program(_crash(ending, functions, came_to), ending, stage)
+        return _with_program(_crash(ending, functions, reached), ending, stage)
     if ending.lost:
         return Fault("the fork server was lost", status)
     if evidence is None or evidence.status != status or status not in exitcode.OUTCOME_OF_STATUS:
@@ -97,7 +98,7 @@ def answer(
     )
     return Verdict(
         outcome,
-        stage if outcome is Outcome.PASS else came_to,
+        stage if outcome is Outcome.PASS else reached,
         status,
         ending.seconds,
         evidence.compile_seconds,
@@ -112,7 +113,7 @@ def answer(
 
 
 def _with_program(verdict: Verdict, ending: Ending, asked: Stage) -> Verdict:
-    """With what a candidate had compiled before it was executed and did not come back."""
+    """Return the verdict with the program that a candidate had compiled before its execution ended the child."""
     compiled = ending.compiled
     if compiled is None:
         return verdict
@@ -122,23 +123,23 @@ def _with_program(verdict: Verdict, ending: Ending, asked: Stage) -> Verdict:
     reason = verdict.reason
     if verdict.stage is not Stage.COMPILE or reason is None:
         return verdict
-    # It compiles once more after that, for the sizes that no tile divides.
+    # After the first program the child compiles another one, for the sizes that no tile divides.
     further = Stage.RUN if asked is Stage.RUN else Stage.LAUNCH
     reason = msgspec.structs.replace(reason, text=f"at the ragged shape: {reason.text}")
     return msgspec.structs.replace(verdict, stage=further, reason=reason)
 
 
 def tidy(text: str) -> str:
-    """One line of a compiler's text that reads the same on every machine: no folders, addresses, colours."""
+    """Return one line of a compiler's text without folders, addresses and colours, which differ between machines."""
     text = _CONTROL.sub(" ", _ANSI.sub("", text)).strip()
     text = _ADDRESS.sub("0x…", _PATH.sub(r"\1", text))
-    while (shorter := _LAYOUT.sub("<…>", text)) != text:  # inside out: layouts contain layouts
+    while (shorter := _LAYOUT.sub("<…>", text)) != text:  # from the innermost outwards: layouts contain layouts
         text = shorter
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
 def locate(file: str, line: int, functions: Sequence[FunctionSource]) -> Location | None:
-    """The place of a line of an absolute file in one of the functions that the kernel reaches."""
+    """Return the location of a line of an absolute file in one of the kernel's functions; None: in none of them."""
     for function in functions:
         last = function.first_line + function.source.rstrip("\n").count("\n")
         if _same_file(file, function.file) and function.first_line <= line <= last:
@@ -152,7 +153,7 @@ def _same_file(absolute: str, relative: str) -> bool:
 
 
 def _crash(ending: Ending, functions: Sequence[FunctionSource], stage: Stage) -> Verdict:
-    """A signal that the process drew upon itself. Running into the memory limit is not the kernel's crash."""
+    """Return the verdict of a signal that the process caused; the memory limit is NO_RESOURCES, not a crash."""
     name = exitcode.signal_name(ending.status)
     location, text = _best_diagnostic(ending.stderr, functions)
     phase = ending.progress.phase
@@ -165,7 +166,7 @@ def _crash(ending: Ending, functions: Sequence[FunctionSource], stage: Stage) ->
 
 
 def _no_evidence(ending: Ending) -> str:
-    """What is known of a process that left without evidence."""
+    """Return the text of a fault: how a process without evidence ended, and the last line that it printed."""
     last = [line for line in ending.stderr.splitlines() if line.strip()]
     said = f"; its last words: {tidy(last[-1])}" if last else ""
     if ending.status == 0:
@@ -192,7 +193,7 @@ def _reason(ending: Ending, functions: Sequence[FunctionSource]) -> Reason | Non
 
 
 def _last_line(ending: Ending, functions: Sequence[FunctionSource]) -> Location | None:
-    """The line that the front end visited last; worth nothing once a stage of the back end has begun."""
+    """Return the line that the front end visited last; None once the back end has begun, where it explains nothing."""
     progress = ending.progress
     if progress.phase != "front end" or not progress.line:
         return None
@@ -203,10 +204,10 @@ Place = tuple[str, int] | None
 
 
 def _best_diagnostic(stderr: str, functions: Sequence[FunctionSource]) -> tuple[Location | None, str]:
-    """Place and text of what explains a failure best.
+    """Return place and text of the message that explains a failure best.
 
-    The text of an abort says more than a diagnostic, a diagnostic more than any other telling line, and a vague one
-    least. The place is that of the first diagnostic that points into the kernel or its helpers, Triton's own last.
+    The text: an abort's first, then a diagnostic's, then another message's, then a vague one's. The place: that of the
+    first diagnostic in the kernel or its helpers; in Triton's own files only if there is no other.
     """
     aborts, located, others, vague = _diagnostics(stderr)
     places = [found for place, _ in located if place and (found := locate(*place, functions))]
@@ -221,24 +222,24 @@ def _all_diagnostics(stderr: str) -> list[str]:
 
 
 def _diagnostics(stderr: str) -> tuple[list[tuple[Place, str]], ...]:
-    """A compiler's error messages in the order printed: aborts, those with a place, others, and vague ones."""
+    """Return a compiler's error messages in the order printed: aborts, those with a place, others, and vague ones."""
     aborts: list[tuple[Place, str]] = []
     located: list[tuple[Place, str]] = []
     others: list[tuple[Place, str]] = []
     vague: list[tuple[Place, str]] = []
-    # Some patterns take time that grows with the square of a line's length.
+    # Some patterns need time quadratic in the length of a line.
     lines = [_ANSI.sub("", line[: 2 * MAX_TEXT]) for line in stderr.splitlines()]
     for number, line in enumerate(lines):
         if match := _AT.match(line):
             text = " ".join([match["text"], *_continued(lines[number + 1 : number + 1 + MOST_CONTINUED])])
             (vague if text.startswith(_VAGUE) else located).append(((match["file"], int(match["line"])), text))
-        elif found := next((m for p in _TELLING if (m := p.search(line))), None):
+        elif found := next((m for p in _MESSAGES if (m := p.search(line))), None):
             (aborts if found["text"].startswith("LLVM ERROR") else others).append((None, found["text"]))
     return aborts, located, others, vague
 
 
 def _continued(lines: Sequence[str]) -> list[str]:
-    """The lines of a message after its first: they stand at the margin, the excerpt of the source does not."""
+    """Return the lines of a message after its first: they are not indented, the excerpt of the source is."""
     found = []
     for line in lines:
         if not line.strip() or line[0].isspace() or _AT.match(line) or line.startswith(("Traceback", "module ", "#")):

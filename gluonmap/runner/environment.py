@@ -1,4 +1,7 @@
-"""Which Triton and which circumstances an answer depends on, without importing any of it."""
+"""Circumstances that an answer depends on: the installed Triton, the interpreter and environment variables.
+
+Nothing is imported to find them.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ from pathlib import Path
 
 from gluonmap.model.errors import UsageError
 
-# Set by this tool itself, or without influence on what is compiled.
+# Variables that this tool sets itself, or that do not change what is compiled.
 _NO_INFLUENCE = frozenset({"TRITON_CACHE_DIR", "TRITON_ALWAYS_COMPILE", "TRITON_PRINT_AUTOTUNING", "TRITON_HOME"})
 _PREFIXES = ("TRITON_", "AMDGCN_", "LLVM_", "MLIR_", "PTXAS_")
 _OLDEST, _BEYOND = (3, 6), (3, 10)
 
 
 def triton_folder() -> Path:
-    """The folder of the Triton that this interpreter would import.
+    """Return the folder of the Triton that this interpreter would import.
 
     Raises:
         UsageError: there is none.
@@ -35,7 +38,7 @@ def triton_folder() -> Path:
 
 
 def triton_version(folder: Path) -> str:
-    """Version of the Triton in `folder`, read from its text.
+    """Return the version of the Triton in `folder`, read from its text.
 
     Raises:
         UsageError: a release that gluonmap does not know.
@@ -49,7 +52,7 @@ def triton_version(folder: Path) -> str:
 
 
 def identity(folder: Path) -> str:
-    """Hash that changes with any file of the Triton in `folder`, with its place, and with the interpreter."""
+    """Return a hash that changes with any file of the Triton in `folder` and with the interpreter's version."""
     digest = hashlib.sha256(platform.python_version().encode())
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(f for f in folders if f != "__pycache__")
@@ -63,9 +66,9 @@ def identity(folder: Path) -> str:
 
 
 def model_identity(folder: Path = Path(__file__).parent.parent) -> str:
-    """Hash of the text of all that executes programs on the CPU and compares what they leave, and torch's version.
+    """Return a hash of torch's version and of the modules that execute programs on the CPU and compare their results.
 
-    `folder`: of this package.
+    `folder` is the folder of gluonmap.
     """
     parts = sorted((folder / "cdna").rglob("*.py"))
     parts += [folder / "worker" / f"{name}.py" for name in ("execute", "launch", "check", "tensors")]
@@ -78,5 +81,5 @@ def model_identity(folder: Path = Path(__file__).parent.parent) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Variables that can change what Triton compiles."""
+    """Return the variables that can change what Triton compiles."""
     return {k: v for k, v in sorted(os.environ.items()) if k.startswith(_PREFIXES) and k not in _NO_INFLUENCE}

@@ -1,4 +1,4 @@
-"""Ctrl-C at moments that it must not tear: put off until they are over, or ignored."""
+"""Ctrl-C around critical sections: deferred until the section ends, or ignored."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 
 @contextlib.contextmanager
-def put_off() -> Iterator[None]:
-    """Raise KeyboardInterrupt after the block, not within it: what it changes is never left half changed."""
-    came: list[int] = []
-    with _handled(lambda number, _: came.append(number)):
+def deferred() -> Iterator[None]:
+    """Raise KeyboardInterrupt after the block, not within it, so that the block never stops half-way."""
+    signals: list[int] = []
+    with _handled(lambda number, _: signals.append(number)):
         yield
-    if came:
+    if signals:
         raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
 def ignored() -> Iterator[None]:
-    """Let no Ctrl-C cut the block short: it cleans up after one."""
+    """Ignore Ctrl-C within the block, which cleans up after an earlier one."""
     with _handled(signal.SIG_IGN):
         yield
 
@@ -29,7 +29,7 @@ def ignored() -> Iterator[None]:
 def _handled(handler: Any) -> Iterator[None]:
     try:
         before = signal.signal(signal.SIGINT, handler)
-    except ValueError:  # not the main thread: Ctrl-C does not come here
+    except ValueError:  # not the main thread: Python delivers SIGINT to the main thread only
         yield
         return
     try:

@@ -1,8 +1,8 @@
-"""The append-only record of one kernel on one target: what was asked and what came back, one JSON object a line.
+"""Journal: the append-only record of the questions about one kernel on one target, and of their answers.
 
-`head` says under which circumstances the lines after it were written; its `stamp` is a hash of all that can change an
-answer. `intent` goes to the file before a candidate starts, `answer` after it ended, `cancelled` where the user ended
-it: an intent without either was in flight when the tool died.
+Each line is one JSON object. `head` states the circumstances under which the lines after it were written; its `stamp`
+is a hash of all that can change an answer. `intent` is written before a candidate starts, `answer` after it ended,
+`cancelled` where the user ended it. An intent with neither was in flight when the tool died.
 """
 
 from __future__ import annotations
@@ -46,12 +46,16 @@ class Head(msgspec.Struct, frozen=True, tag_field="type", tag="head"):
 
 
 class Intent(msgspec.Struct, frozen=True, tag_field="type", tag="intent"):
+    """A candidate that is about to start."""
+
     stamp: str
     key: str
     candidate: Candidate
 
 
 class Answered(msgspec.Struct, frozen=True, tag_field="type", tag="answer"):
+    """An answer with the limits that it was given under."""
+
     stamp: str
     key: str
     answer: Answer
@@ -60,12 +64,14 @@ class Answered(msgspec.Struct, frozen=True, tag_field="type", tag="answer"):
 
 
 class Cancelled(msgspec.Struct, frozen=True, tag_field="type", tag="cancelled"):
+    """A candidate that was ended before it had an answer."""
+
     stamp: str
     key: str
 
 
 class Stability(msgspec.Struct, frozen=True, tag_field="type", tag="stability"):
-    """Whether two compiles of a candidate under different hash seeds gave one program."""
+    """Result of a second compile under another hash seed; `same`: it gave the same program."""
 
     stamp: str
     key: str
@@ -73,11 +79,11 @@ class Stability(msgspec.Struct, frozen=True, tag_field="type", tag="stability"):
 
 
 class Concluded(msgspec.Struct, frozen=True, tag_field="type", tag="concluded"):
-    """What all answers together were found to mean, so that it need not be found again."""
+    """Conclusion from all answers together, kept so that it need not be computed again."""
 
     stamp: str
     key: str
-    """Hash of what was wanted, and of the answers that it began with."""
+    """Hash of the settings and of the answers that the search began with."""
     joint: msgspec.Raw
 
 
@@ -85,21 +91,21 @@ Record = Head | Intent | Answered | Cancelled | Stability | Concluded
 
 
 class Journal:
-    """A journal file, read once and held open for appending; only one process has it at a time."""
+    """A journal file, read once and held open for appending. A lock keeps other processes out."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.heads: list[Head] = []
         self.damaged: list[int] = []
-        """Numbers of the lines that are no record (torn by a crash, or edited)."""
+        """Numbers of the lines that are no record: written half by a process that died, or edited."""
         self._answers: dict[tuple[str, str], Answered] = {}
         self._open_intents: dict[tuple[str, str], int] = {}
         self._stability: dict[tuple[str, str], bool] = {}
         self._conclusions: dict[tuple[str, str], bytes] = {}
         self._clock = 0
         self._times: dict[tuple[str, str], tuple[int, int]] = {}
-        self._this_time: set[tuple[str, str]] = set()
-        """Candidates that were answered since the file was opened."""
+        self._answered_now: set[tuple[str, str]] = set()
+        """Candidates that were answered since the file was opened, by stamp and key."""
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Journal:
@@ -128,25 +134,26 @@ class Journal:
         return self
 
     def _open(self) -> None:
-        while self._file is None or os.fstat(self._file.fileno()).st_nlink == 0:  # 0: taken away in the meantime
+        while self._file is None or os.fstat(self._file.fileno()).st_nlink == 0:  # 0: the file has been deleted
             if self._file:
                 self._file.close()
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("a+b", buffering=0)  # or what a full disk refused is written again on close
+            # Unbuffered: a buffer would write again on close what a full disk has refused.
+            self._file = self.path.open("a+b", buffering=0)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file:
-            if os.fstat(self._file.fileno()).st_size == 0:  # a run that came to nothing leaves nothing
+            if os.fstat(self._file.fileno()).st_size == 0:  # a run without any record leaves no file
                 with contextlib.suppress(OSError):
                     self.path.unlink()
                     self.path.parent.rmdir()
             self._file.close()
 
     def adopt(self, other: Path) -> None:
-        """Take over the records of a journal that lies elsewhere (the kernel's file has moved)."""
+        """Copy the records of a journal at another path, where the kernel's file was before it moved."""
         assert self._file
         data = other.read_bytes()
         self._write(data if data.endswith(b"\n") else data + b"\n")
@@ -155,15 +162,15 @@ class Journal:
     def answer(
         self, stamp: str, key: str, *, deadline_s: float, memory_bytes: int, retry: bool = False, afresh: bool = False
     ) -> Answer | None:
-        """What is known of a candidate; None: ask.
+        """Return the answer to a candidate; None: ask.
 
-        What came of a tighter bound than today's is not known; with `retry`, neither is what had no answer; with
-        `afresh`, nothing that was answered before this file was opened.
+        An answer that a tighter limit than today's caused does not count. With `retry`, neither do faults of earlier
+        runs; with `afresh`, no answer of an earlier run counts.
         """
-        if afresh and (stamp, key) not in self._this_time:
+        if afresh and (stamp, key) not in self._answered_now:
             return None
         found = self._answers.get((stamp, key))
-        if retry and (found is None or (isinstance(found.answer, Fault) and (stamp, key) not in self._this_time)):
+        if retry and (found is None or (isinstance(found.answer, Fault) and (stamp, key) not in self._answered_now)):
             return None
         if found is None:
             if self._open_intents.get((stamp, key), 0) >= MOST_INTENTS:
@@ -177,26 +184,27 @@ class Journal:
         return found.answer
 
     def was_in_flight(self, stamp: str, key: str) -> bool:
-        """True where the tool died while this candidate ran."""
+        """Return whether the tool died while this candidate ran."""
         return self._open_intents.get((stamp, key), 0) > 0
 
     def stability(self, stamp: str, key: str) -> bool | None:
+        """Return whether a second compile gave the same program; None: there was none."""
         return self._stability.get((stamp, key))
 
     def times(self, stamp: str, key: str) -> tuple[int, int]:
-        """When a candidate was asked and when it was answered, counted in records; 0: never."""
+        """Return the positions of a candidate's latest intent and answer, counted in records; 0: there is none."""
         return self._times.get((stamp, key), (0, 0))
 
     def conclusion(self, stamp: str, key: str) -> Joint | None:
-        """What was concluded from the same answers for the same wishes."""
+        """Return the conclusion for these settings and first answers; None: there is none that can be read."""
         found = self._conclusions.get((stamp, key))
         try:
             return msgspec.json.decode(found, type=Joint) if found else None
-        except (msgspec.DecodeError, RecursionError):  # damaged, or of another version: concluded anew
+        except (msgspec.DecodeError, RecursionError):  # damaged, or of another version: it is computed again
             return None
 
     def conclude(self, stamp: str, key: str, joint: Joint) -> None:
-        """Write a conclusion down.
+        """Write a conclusion.
 
         Raises:
             StorageFault: the disk is full, or the file is gone.
@@ -211,7 +219,7 @@ class Journal:
         """
         self._take(record)
         if isinstance(record, Answered):
-            self._this_time.add((record.stamp, record.key))
+            self._answered_now.add((record.stamp, record.key))
         self._write(msgspec.json.encode(record) + b"\n", sync=isinstance(record, Answered))
 
     def _write(self, data: bytes, sync: bool = False) -> None:
@@ -249,7 +257,7 @@ class Journal:
             except (msgspec.DecodeError, ValueError):
                 self.damaged.append(number)
         if data and not data.endswith(b"\n"):
-            self._write(b"\n")  # a torn last line must not swallow the next record
+            self._write(b"\n")  # ends a line that was written half, so that the next record is a line of its own
 
     def _take(self, record: Record) -> None:
         self._clock += 1
@@ -264,7 +272,7 @@ class Journal:
                 self._open_intents.pop((stamp, key), None)
                 self._times[stamp, key] = (self.times(stamp, key)[0], self._clock)
             case Cancelled(stamp, key):
-                # One less, not none: a death before this run still counts.
+                # One less, not zero: an intent of an earlier run that died still counts.
                 self._open_intents[stamp, key] = max(0, self._open_intents.get((stamp, key), 0) - 1)
             case Stability(stamp, key, same):
                 self._stability[stamp, key] = same
@@ -273,21 +281,21 @@ class Journal:
 
 
 def key_of(candidate: Candidate) -> str:
-    """What a candidate is known by: all that reaches the compiler. The grid does not, nor does the wanted proof.
+    """Return the hash that identifies a candidate: of all that reaches the compiler, so not of grid and proof.
 
-    On a device the grid counts, and so does all that the launch is given.
+    For a candidate that is executed, grid and trial count too.
     """
     compiled = [candidate.target, candidate.args, candidate.config, candidate.stage]
     return codec.digest([*compiled, candidate.grid, candidate.trial] if candidate.trial else compiled)
 
 
 def compile_key(candidate: Candidate) -> str:
-    """What the compile of a candidate of any stage is known by."""
+    """Return the hash that identifies the compile of a candidate of any stage."""
     return key_of(compile_of(candidate))
 
 
 def compile_of(candidate: Candidate) -> Candidate:
-    """The question that a candidate of a later stage begins with."""
+    """Return the candidate of the compile that a candidate of a later stage begins with."""
     return msgspec.structs.replace(candidate, stage=Stage.COMPILE, trial=None)
 
 
@@ -299,6 +307,6 @@ def stamp_of(
     environment: dict[str, str],
     stubs: tuple[str, ...],
 ) -> str:
-    """Hash of the circumstances. Files count by the names given and by syntax tree."""
+    """Return the hash of the circumstances. Of files, the given names and the syntax trees count."""
     named = sorted((f.path, f.ast) for f in files)
     return codec.digest([SCHEMA, kernel, named, target, installation, environment, stubs])

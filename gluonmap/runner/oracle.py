@@ -1,11 +1,12 @@
-"""ask(candidates) -> answers: from the journal where it knows them, from isolated children where not."""
+"""Oracle of one kernel on one target: answers from the journal, and from isolated children where it has none."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -25,70 +26,83 @@ SECOND_TIME = "#2"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One candidate with its answer, and whether a child had to be asked."""
+class Reply:
+    """One candidate with its answer."""
 
     candidate: Candidate
     answer: Answer
     fresh: bool
+    """A child gave the answer now; False: the journal had it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question of a conversation, with whatever the asker knows it by."""
+    """One question of a conversation."""
 
     tag: Any
+    """The asker's name for the question."""
     candidate: Candidate
-    again: bool = False
-    """Asked a second time: another child must answer, whatever the first one said."""
+    repeated: bool = False
+    """The candidate is asked a second time: another child must answer, regardless of the first answer."""
 
     @property
     def key(self) -> str:
-        return journal.key_of(self.candidate) + (SECOND_TIME if self.again else "")
+        return journal.key_of(self.candidate) + (SECOND_TIME if self.repeated else "")
 
 
+@dataclass(slots=True)
+class _RunState:
+    """Counters that all oracles derived from one share."""
+
+    faults_in_a_row: int = 0
+    latest_record: int = 0
+    """Number of the latest journal record that this run has used. The run's time is counted in records."""
+    warm_server_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Oracle:
-    """Answers for one kernel on one target. Nothing is asked twice; nothing that was answered is lost."""
+    """Answers for one kernel on one target. Nothing is asked twice; nothing that was answered is lost.
 
-    def __init__(
-        self,
-        *,
-        journal: Journal,
-        isolation: Isolation,
-        stamp: str,
-        file: KernelFile,
-        target: str,
-        functions: Sequence[FunctionSource],
-        limits: Limits,
-        loadable: bool,
-        retry: bool = False,
-        afresh: bool = False,
-        probe_file: str = "",
-    ) -> None:
-        """`probe_file` holds the functions that stages beyond the compile need."""
-        self.probe_file = probe_file
-        self.journal = journal
-        self.isolation = isolation
-        self.stamp = stamp
-        self.file = file
-        self.target = target
-        self.functions = functions
-        self.limits = limits
-        self.retry = retry
-        """Ask again what had no answer in an earlier run."""
-        self.afresh = afresh
-        """Use no answer of an earlier run."""
-        self.loadable = loadable
-        """A server may import the kernel's file: an isolated import was quiet."""
-        self.baseline: Candidate | None = None
-        self._faults_in_a_row = 0
-        self._now = 0
+    An oracle does not change. A later phase that needs other limits derives its own with `with_limits`, so that no
+    phase has to restore the limits of another one.
+    """
+
+    journal: Journal
+    isolation: Isolation
+    stamp: str
+    file: KernelFile
+    target: str
+    functions: Sequence[FunctionSource]
+    limits: Limits
+    loadable: bool
+    """A server may import the kernel's file: an isolated import was quiet."""
+    retry: bool = False
+    """Ask again what had no answer in an earlier run."""
+    afresh: bool = False
+    """Use no answer of an earlier run."""
+    probe_file: str = ""
+    """The file with the functions that stages beyond the compile need."""
+    baseline: Candidate | None = None
+    """A candidate that an isolated child has survived; a warm server may compile it."""
+    _state: _RunState = field(default_factory=_RunState)
+
+    def with_limits(self, limits: Limits) -> Oracle:
+        """Return the same oracle with other limits for its children."""
+        return dataclasses.replace(self, limits=limits)
+
+    def with_baseline(self, baseline: Candidate, *, warm: bool = True) -> Oracle:
+        """Return the same oracle for the candidates around a baseline that has an answer.
+
+        With `warm`, they are forks of a server that has loaded the kernel and compiled the baseline.
+        """
+        return dataclasses.replace(self, baseline=baseline, loadable=self.loadable and warm)
 
     def known(self, candidate: Candidate, key: str = "") -> Answer | None:
-        """The journal's answer; None: a child must be asked."""
+        """Return the journal's answer; None: a child must be asked."""
         found = self._recorded(key or journal.key_of(candidate))
         if found is None and candidate.stage.executes:
-            # What does not compile gets nowhere, and that is known from a run that asked no more.
+            # A candidate that does not compile is not executed. An earlier run for compiles alone may have shown that.
             known = self._recorded(journal.key_of(journal.compile_of(candidate)))
             if isinstance(known, Verdict) and not passed(known):
                 return known
@@ -106,12 +120,8 @@ class Oracle:
             afresh=self.afresh,
         )
 
-    def prepare(self, baseline: Candidate) -> None:
-        """Use a warm server for what comes, if a child has shown that the file and the baseline are harmless."""
-        self.baseline = baseline
-
-    def ask(self, candidates: Iterable[Candidate]) -> Iterator[Asked]:
-        """Answers of all candidates: known ones first, then fresh ones as they come.
+    def ask(self, candidates: Iterable[Candidate]) -> Iterator[Reply]:
+        """Yield the answers of all candidates: known ones first, then fresh ones in the order in which they end.
 
         Raises:
             OracleFault: three candidates in a row had no answer, nor has the baseline any more.
@@ -123,16 +133,16 @@ class Oracle:
             if answer is None:
                 unknown[journal.key_of(candidate)] = candidate
             else:
-                self.look_up(journal.key_of(candidate))
-                yield Asked(candidate, answer, fresh=False)
-        # One that the tool died with before is asked alone, so that nothing else is lost if it happens again.
+                self.replay_answer(journal.key_of(candidate))
+                yield Reply(candidate, answer, fresh=False)
+        # A candidate that was in flight when the tool died is asked alone: if the tool dies again, no other is lost.
         alone = {k: c for k, c in unknown.items() if self.journal.was_in_flight(self.stamp, k)}
         together = {k: c for k, c in unknown.items() if k not in alone}
         if unknown:
             self.warm_up()
         faulty: dict[str, Candidate] = {}
         for key, ending in self._run(together):
-            answer = self.judge(ending, together[key].stage)
+            answer = self.answer_from(ending, together[key].stage)
             if isinstance(answer, Fault):
                 self.journal.write(journal.Cancelled(self.stamp, key))
                 faulty[key] = together[key]
@@ -140,45 +150,44 @@ class Oracle:
             yield self.record(key, together[key], answer)
         for key, candidate in [*alone.items(), *faulty.items()]:
             for _, ending in self._run({key: candidate}):
-                yield self.record(key, candidate, self.judge(ending, candidate.stage))
+                yield self.record(key, candidate, self.answer_from(ending, candidate.stage))
 
     def converse(self, queries: Iterable[Query | None], take: Callable[[Query, Answer, bool], None]) -> None:
-        """Answer queries as they come: the next is fetched when a child is free, or at once where its answer is known.
+        """Answer queries: fetch the next one when a child is free, or at once where the journal has its answer.
 
-        `take(query, answer, fresh)` gets every answer. None in place of a query: nothing to ask before another answer
-        has been taken. What has no answer, or was in flight when the tool died, is asked again with nothing beside it.
+        `take(query, answer, fresh)` gets every answer. A query that is None means: the next question depends on an
+        answer that has not been taken yet. A candidate without an answer, and one that was in flight when the tool
+        died, is asked again while nothing else runs.
 
         Raises:
             OracleFault: three candidates in a row had no answer, nor has the baseline any more.
             StorageFault: the journal cannot be written.
         """
-        talk = _Conversation(self, iter(queries), take)
-        running = self.isolation.run(talk.jobs(), self.limits, warm=self._server_key())
+        schedule = _QuerySchedule(self, iter(queries), take)
+        running = self.isolation.run(schedule.jobs(), self.limits, warm=self._server_key())
         try:
             for key, ending in running:
-                talk.end(key, ending)
+                schedule.end(key, ending)
         finally:
             running.close()  # type: ignore[attr-defined]
-            self._cancel(talk.in_flight)
+            self._cancel(schedule.in_flight)
 
-    # Time is counted in records of the journal, up to the latest that this run has used.
+    def had_answered(self, key: str) -> bool:
+        """Return whether the journal's run had an answer at the point up to which this run has replayed it."""
+        return self.journal.times(self.stamp, key)[1] <= self._state.latest_record
 
-    def knew(self, key: str) -> bool:
-        """Whether an answer was there already at this point of the run that the journal tells of."""
-        return self.journal.times(self.stamp, key)[1] <= self._now
-
-    def reopen(self, key: str) -> int:
-        """Ask again, in mind, what the journal knows; returns when its answer came."""
+    def replay_question(self, key: str) -> int:
+        """Advance to the record in which the journal's run asked a question; return the position of its answer."""
         asked, answered = self.journal.times(self.stamp, key)
-        self._now = max(self._now, asked)
+        self._state.latest_record = max(self._state.latest_record, asked)
         return answered
 
-    def look_up(self, key: str) -> None:
-        """Note that the journal's answer has been used."""
-        self._now = max(self._now, self.journal.times(self.stamp, key)[1])
+    def replay_answer(self, key: str) -> None:
+        """Advance to the record with the answer to a question."""
+        self._state.latest_record = max(self._state.latest_record, self.journal.times(self.stamp, key)[1])
 
     def start(self, key: str, candidate: Candidate) -> Job:
-        """The job of a candidate, its intent recorded."""
+        """Record the intent to ask a candidate, and return its job."""
         self.journal.write(journal.Intent(self.stamp, key, candidate))
         known_ir = str(self.isolation.folder / "ir") if candidate.proof is Proof.IR else ""
         return Job("compile", self.target, self.file, candidate, known_ir, self._bench(candidate))
@@ -187,23 +196,24 @@ class Oracle:
         return Bench(self.probe_file, str(self.isolation.folder / "bench")) if candidate.stage.executes else None
 
     def _cancel(self, keys: Iterable[str]) -> None:
-        with contextlib.suppress(StorageFault):  # has been raised already by what could not be written before
+        with contextlib.suppress(StorageFault):  # the write that failed first has raised it already
             for key in keys:
                 self.journal.write(journal.Cancelled(self.stamp, key))
 
     def warm_up(self) -> None:
-        """Have a server that has the kernel loaded, where one is allowed."""
-        if not self.loadable or self.baseline is None or self.isolation.is_warm(self._server_key()):
+        """Start a server that has the kernel loaded, where one is allowed and does not run yet."""
+        state, allowed = self._state, self.loadable and self.baseline is not None
+        if not allowed or state.warm_server_failed or self.isolation.is_warm(self._server_key()):
             return
+        assert self.baseline is not None
         job = Job("compile", self.target, self.file, journal.compile_of(self.baseline))
-        if not self.isolation.warm(self._server_key(), job):
-            self.loadable = False
+        state.warm_server_failed = not self.isolation.warm(self._server_key(), job)
 
     def _server_key(self) -> object:
         return (self.target, self.file)
 
     def _run(self, candidates: dict[str, Candidate]) -> Iterator[tuple[str, Ending]]:
-        """Endings by key. Intents go to the journal as the candidates start; those that do not end are cancelled."""
+        """Yield endings by key. A candidate's intent is recorded when it starts, and cancelled if it does not end."""
         in_flight: set[str] = set()
 
         def jobs() -> Iterator[tuple[str, Job]]:
@@ -220,37 +230,41 @@ class Oracle:
             running.close()  # type: ignore[attr-defined]
             self._cancel(in_flight)
 
-    def judge(self, ending: Ending, stage: Stage = Stage.COMPILE) -> Answer:
-        """What an ending says about a candidate that was asked up to `stage`."""
+    def answer_from(self, ending: Ending, stage: Stage = Stage.COMPILE) -> Answer:
+        """Return what an ending says about a candidate that was asked up to `stage`."""
         limits = self.limits
-        return diagnostics.answer(ending, self.functions, limits.deadline_s, stage, limits.device_deadline_s)
+        return diagnostics.answer_from(ending, self.functions, limits.deadline_s, stage, limits.device_deadline_s)
 
-    def record(self, key: str, candidate: Candidate, answer: Answer) -> Asked:
-        """Write an answer down."""
+    def record(self, key: str, candidate: Candidate, answer: Answer) -> Reply:
+        """Write an answer to the journal.
+
+        Raises:
+            OracleFault: three candidates in a row had no answer, nor has the baseline any more.
+        """
         self.journal.write(journal.Answered(self.stamp, key, answer, self.limits.deadline_s, self.limits.memory_bytes))
-        self.look_up(key)
+        self.replay_answer(key)
         if isinstance(answer, Verdict):
-            self._faults_in_a_row = 0
+            self._state.faults_in_a_row = 0
             self._remember_ir(answer)
         else:
-            self._faults_in_a_row += 1
-            if self._faults_in_a_row >= MOST_FAULTS_IN_A_ROW and not self._is_well():
+            self._state.faults_in_a_row += 1
+            if self._state.faults_in_a_row >= MOST_FAULTS_IN_A_ROW and not self._is_well():
                 raise OracleFault(
                     f"{MOST_FAULTS_IN_A_ROW} candidates in a row had no answer; the last: {answer.text}. "
                     "What is known has been kept; see `gluonmap probe --help` for --memory and --jobs."
                 )
-        return Asked(candidate, answer, fresh=True)
+        return Reply(candidate, answer, fresh=True)
 
     def _is_well(self) -> bool:
-        """True where the baseline, asked again, still has an answer: the faults are the candidates' own doing."""
-        self._faults_in_a_row = 0
+        """Return whether the baseline still has an answer; if so, the candidates themselves cause the faults."""
+        self._state.faults_in_a_row = 0
         if self.baseline is None:
             return False
         job = Job("compile", self.target, self.file, self.baseline, bench=self._bench(self.baseline))
-        return isinstance(self.judge(self.isolation.ask(job, self.limits), self.baseline.stage), Verdict)
+        return isinstance(self.answer_from(self.isolation.ask(job, self.limits), self.baseline.stage), Verdict)
 
     def _remember_ir(self, verdict: Verdict) -> None:
-        """Keep the program of an LLVM IR for candidates that do not insist on machine code."""
+        """Store the program of an LLVM IR, for candidates that need no machine code of their own."""
         program = verdict.program
         if program is None or verdict.resources is None or not program.ir or program.proof is not Proof.CODE:
             return
@@ -261,11 +275,11 @@ class Oracle:
         part.rename(folder / program.ir)
 
 
-class _Conversation:
-    """What is asked, in flight, and to be asked again, of one `Oracle.converse`.
+class _QuerySchedule:
+    """Order of the questions of one `Oracle.converse`: which are in flight, replayed or to be asked alone.
 
-    Answers from the journal come in the order in which they once came, with as many questions open as there were then:
-    so that an asker who plans by what is known asks the same questions again.
+    Answers from the journal are taken in the order in which they once came, with as many questions open as there were
+    then. An asker who plans by the answers so far therefore asks the same questions again.
     """
 
     def __init__(
@@ -274,48 +288,49 @@ class _Conversation:
         self.oracle, self.queries, self.take = oracle, queries, take
         self.in_flight: dict[str, Query] = {}
         self._replayed: dict[str, tuple[int, Query, Answer]] = {}
-        """Open questions with their known answers, and when these once came."""
+        """Open questions whose answers the journal has: position of the answer, question, answer."""
         self._alone: deque[Query] = deque()
-        """To be asked with nothing beside them."""
-        self._last: set[str] = set()
-        """Keys that are asked alone: whatever comes is their answer."""
+        """Questions to be asked while nothing else runs."""
+        self._asked_alone: set[str] = set()
+        """Keys of questions that are asked alone: their next ending is their answer, a fault included."""
         self._held: Query | None = None
-        """The next query, whose very candidate is open for another one."""
-        self._room_was_used = False
-        """By the last look for a query: one was opened whose answer is known."""
+        """The next query, held back because its candidate is open for another query."""
+        self._opened_replayed = False
+        """The last call of `_next` opened a question whose answer the journal has."""
 
     def jobs(self) -> Iterator[tuple[str, Job] | None]:
+        """Yield the jobs to start; None: no job before another ending is known."""
         while True:
             if self._replayed and len(self._replayed) + len(self.in_flight) >= self.oracle.isolation.jobs:
                 self._replay()
-            elif self._last & self.in_flight.keys() or (self._alone and self.in_flight):
+            elif self._asked_alone & self.in_flight.keys() or (self._alone and self.in_flight):
                 yield None
             elif self._alone:
                 query = self._alone.popleft()
-                self._last.add(query.key)
+                self._asked_alone.add(query.key)
                 yield self._start(query)
             elif (fresh := self._next()) is not None:
                 yield self._start(fresh)
             elif self._replayed:
-                if self._held or not self._room_was_used:
+                if self._held or not self._opened_replayed:
                     self._replay()
             elif not self._alone:
                 yield None
 
     def _next(self) -> Query | None:
-        """The next query that needs a child, if it is the next that there is."""
-        self._room_was_used = False
+        """Return the next query if it needs a child; None: it does not, or there is none."""
+        self._opened_replayed = False
         while (query := self._held or next(self.queries, None)) is not None:
             self._held = None
             known = self.oracle.known(query.candidate, query.key)
             if query.key in self.in_flight or query.key in self._replayed:
                 self._held = query
                 return None
-            if known is not None and self.oracle.knew(query.key):
+            if known is not None and self.oracle.had_answered(query.key):
                 self.take(query, known, False)
             elif known is not None:
-                self._replayed[query.key] = (self.oracle.reopen(query.key), query, known)
-                self._room_was_used = True
+                self._replayed[query.key] = (self.oracle.replay_question(query.key), query, known)
+                self._opened_replayed = True
                 return None
             elif self.oracle.journal.was_in_flight(self.oracle.stamp, query.key):
                 self._alone.append(query)
@@ -325,10 +340,10 @@ class _Conversation:
         return None
 
     def _replay(self) -> None:
-        """Take the answer that once came first."""
+        """Take the answer that came first in the journal's run."""
         key = min(self._replayed, key=lambda k: self._replayed[k][0])
         _, query, answer = self._replayed.pop(key)
-        self.oracle.look_up(key)
+        self.oracle.replay_answer(key)
         self.take(query, answer, False)
 
     def _start(self, query: Query) -> tuple[str, Job]:
@@ -337,9 +352,10 @@ class _Conversation:
         return query.key, self.oracle.start(query.key, query.candidate)
 
     def end(self, key: str, ending: Ending) -> None:
+        """Take the ending of a question in flight as its answer; after a first fault ask it again, alone."""
         query = self.in_flight.pop(key)
-        answer = self.oracle.judge(ending)
-        if isinstance(answer, Fault) and key not in self._last:
+        answer = self.oracle.answer_from(ending)
+        if isinstance(answer, Fault) and key not in self._asked_alone:
             self.oracle.journal.write(journal.Cancelled(self.oracle.stamp, key))
             self._alone.append(query)
             return

@@ -1,7 +1,12 @@
-"""Processes: the only module that starts, watches and ends them. What they do is `worker`'s business.
+"""Processes of candidates: this module alone starts, watches and ends them. `worker` decides what they do.
 
 One base server per run holds Triton; a warm server per kernel and target holds the kernel too. Candidates are forks of
-the warmest server that is there, each in its own session with its own limits, and never reused.
+the warmest server there is, each in its own session with its own limits, and never reused.
+
+Other modules start processes that are no candidates of a run: `cli.reexec` replaces the tool by another Python's,
+`probe.rebuild` repeats one candidate on the user's terminal, `launches.watched_program` runs the user's program,
+`repro.trial` a script of `explain --repro`, and `race.run` the race on a device. The children of a race and of a script
+are started there, by `worker.race` and `repro.outcome`.
 """
 
 from __future__ import annotations
@@ -44,17 +49,17 @@ from gluonmap.worker.protocol import (
 SERVER_START_S = 120.0
 SOCKET_FOLDER_BYTES = 80
 TEXT_BYTES = 64 * 1024
-"""As much of a child's output is kept from its beginning, and as much from its end."""
+"""Bytes of a child's output that are kept from its beginning, and again from its end."""
 _PREFIX = "gluonmap-"
 _FOLDER = re.compile(_PREFIX + r"\d+-[a-z0-9_]{8}")
 SERVER_GRACE_S = 20.0
-"""A server that is silent for so long after a deadline is taken for stopped."""
+"""A server that sends nothing for so long after a deadline counts as stopped."""
 Tag = TypeVar("Tag")
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How one child ended, and everything that it left behind."""
+    """Ending of one child: its wait status and everything that it left behind."""
 
     status: int
     hung: bool
@@ -64,9 +69,9 @@ class Ending:
     stdout: str
     stderr: str
     lost: bool = False
-    """The server died, not (only) the child."""
+    """The server died, with the child or without it."""
     compiled: Evidence | None = None
-    """What a child had compiled before it went to a device."""
+    """Result of the compile, written before the child went to a device."""
 
 
 class Server:
@@ -80,17 +85,21 @@ class Server:
         self.channel.send_bytes(msgspec.json.encode(request))
 
     def receive(self, patience_s: float) -> Notice:
-        """The next notice. Raises EOFError where the server is gone, or says nothing for so long."""
+        """Return the next notice.
+
+        Raises:
+            EOFError: the server is gone, or sent nothing for `patience_s`.
+        """
         if not self.channel.poll(patience_s):
             raise EOFError
         return msgspec.json.decode(self.channel.recv_bytes(), type=Notice)
 
 
 class Isolation:
-    """A folder of temporary files, a base server and its warm forks; leaves neither process nor file behind."""
+    """A base server and its warm forks, with a folder of temporary files; none of them outlives the `with` block."""
 
     def __init__(self, *, jobs: int, hash_seed: str = "0", modules: Sequence[str] = ()) -> None:
-        """`modules` are imported by the base server, where they are installed: torch, for what goes to a device."""
+        """`modules` are imported by the base server where they are installed: torch, to execute candidates."""
         self.jobs = jobs
         self._modules = tuple(modules)
         self._hash_seed = hash_seed
@@ -103,7 +112,7 @@ class Isolation:
     def __enter__(self) -> Isolation:
         _sweep()
         prefix = f"{_PREFIX}{os.getpid()}-"
-        # The name of a Unix socket has 107 bytes at most, which a long TMPDIR alone can fill.
+        # The path of a Unix socket has 107 bytes at most (sockaddr_un); a long TMPDIR alone can exceed that.
         short = len(os.path.join(tempfile.gettempdir(), prefix)) < SOCKET_FOLDER_BYTES
         try:
             self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=None if short else "/tmp"))
@@ -158,10 +167,10 @@ class Isolation:
         self._starting = (process, listener, path)
 
     def base(self) -> Server:
-        """The base server, started now if it was not.
+        """Return the base server; start it if it does not run.
 
         Raises:
-            OracleFault: it does not start; its own last words are in the message.
+            OracleFault: it does not start; the last line of its log is in the message.
         """
         if self._base is None:
             self.start()
@@ -177,7 +186,7 @@ class Isolation:
         return self._base
 
     def warm(self, key: object, job: Job) -> bool:
-        """Fork a server that has imported the job's kernel and compiled its candidate; False where it does not come."""
+        """Fork a server that imports the job's kernel and compiles its candidate; return whether it is ready."""
         number = next(self._numbers)
         path = self.folder / f"warm-{number}.sock"
         listener = _listen(path)
@@ -198,10 +207,10 @@ class Isolation:
     def run(
         self, jobs: Iterable[tuple[Tag, Job] | None], limits: Limits, *, warm: object = None, at_once: int = 0
     ) -> Iterator[tuple[Tag, Ending]]:
-        """Endings of all jobs, in the order in which they end; at most `at_once` (default: `jobs`) run together.
+        """Yield the endings of all jobs as they end; at most `at_once` (default: `jobs`) run together.
 
-        The next job is fetched when there is room for it. None in place of one: not before another ending is known.
-        Closing the iterator ends the children that still run.
+        The next job is fetched when there is room for it. A job that is None means: fetch no job before another
+        ending is known. Closing the iterator ends the children that still run.
         """
         waiting = iter(jobs)
         running: dict[str, tuple[Tag, Path]] = {}
@@ -213,7 +222,7 @@ class Isolation:
                 if not running:
                     return
                 try:
-                    # While some wait for a device another one has it, and its deadline runs.
+                    # While children wait for a device, another child has it and its device deadline runs.
                     longest = max(limits.deadline_s, limits.device_deadline_s)
                     notice = self._server(warm).receive(longest + SERVER_GRACE_S)
                 except (EOFError, OSError):
@@ -232,7 +241,7 @@ class Isolation:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def ask(self, job: Job, limits: Limits) -> Ending:
-        """Ending of one job, asked alone of the base server."""
+        """Run one job alone on the base server, and return its ending."""
         ((_, ending),) = self.run([(None, job)], limits)
         return ending
 
@@ -240,7 +249,7 @@ class Isolation:
         return self._warm[warm] if warm in self._warm else self.base()
 
     def _forget(self, warm: object) -> None:
-        """Drop a server that is gone or silent; the next job starts another. A warm one dies with its base."""
+        """Drop a server that is gone or silent; the next job starts another. A warm server dies with its base."""
         if warm in self._warm:
             self._warm.pop(warm).channel.close()
         if self._base and self._base.process:
@@ -262,7 +271,7 @@ class Isolation:
 
 
 def _boot() -> str:
-    """Program text of the base server: this very package, from wherever this process has it."""
+    """Return the program text of the base server; it imports gluonmap from where this process has it."""
     here = str(Path(__file__).resolve().parents[2])
     return (
         "import sys; sys.argv[0] = 'gluonmap-server'; "
@@ -279,7 +288,7 @@ def _no_server(last_words: str) -> str:
 
 
 def _listen(path: Path) -> socket.socket:
-    path.unlink(missing_ok=True)  # of a server that died
+    path.unlink(missing_ok=True)  # a socket of a server that died
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen(1)
@@ -288,7 +297,7 @@ def _listen(path: Path) -> socket.socket:
 
 
 def _accept(listener: socket.socket, alive: Any) -> Any:
-    """Channel to the server that reports at `listener` and says that it is ready; None if it dies or is too late."""
+    """Return the channel to the server that connects to `listener` and is ready; None: it died or was too late."""
     from multiprocess.connection import Connection
 
     deadline = time.monotonic() + SERVER_START_S
@@ -329,7 +338,7 @@ def _evidence(path: Path) -> Evidence | None:
 
 
 def _ends_of(path: Path) -> str:
-    """The beginning and the end of a text file that may be huge and need not be text."""
+    """Return the beginning and the end of a file that may be huge and need not be text."""
     try:
         with path.open("rb") as file:
             head = file.read(TEXT_BYTES)
@@ -348,7 +357,7 @@ def _sweep() -> None:
     for folder in (f for place in places for f in Path(place).glob(f"{_PREFIX}*-*")):
         lock = folder / LOCK_FILE
         if not _FOLDER.fullmatch(folder.name) or not lock.is_file() or lock.stat().st_uid != os.getuid():
-            continue  # a user's folder of a similar name, or another user's
+            continue  # a folder with a similar name, or another user's
         with contextlib.suppress(OSError):
             held = _locked(lock)
             if held is not None:
@@ -357,7 +366,7 @@ def _sweep() -> None:
 
 
 def _locked(path: Path) -> int | None:
-    """Descriptor of a lock file that this process now holds; None where another one does."""
+    """Lock a file; return its descriptor, or None where another process holds the lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -33,55 +33,56 @@ _DESCRIPTOR_METHODS = {"load", "store", "gather", "scatter"}
 
 
 def infer_argument_kinds(functions: Sequence[FunctionSource], parameters: Sequence[Parameter]) -> dict[str, str | None]:
-    """Return "pointer", "integer" or "descriptor" for each run-time parameter of the kernel, None where none shows.
+    """Return "pointer", "integer" or "descriptor" for each run-time parameter of the kernel, None if it is unknown.
 
-    An annotation that tells wins, then the parameter's use (in helpers too), then its name.
+    The annotation decides, else the parameter's uses (in helpers too), else its name.
     """
-    used = _Kinds(functions).of(0)
+    used = _UseEvidence(functions).of(0)
     return {item.name: _kind(item, used.get(item.name, set())) for item in parameters if not item.constexpr}
 
 
 def _kind(parameter: Parameter, used: set[str]) -> str | None:
-    for told, pattern in _ANNOTATIONS:
+    for annotated, pattern in _ANNOTATIONS:
         if pattern.search(parameter.annotation):
-            return told
+            return annotated
     for kind in ("descriptor", "pointer", "integer"):
         if kind in used:
             return kind
     return next((kind for kind, pattern in _NAMES if pattern.search(parameter.name)), None)
 
 
-class _Kinds:
-    """What the uses of each function's parameters show."""
+class _UseEvidence:
+    """Kinds of each function's parameters, as far as their uses show them."""
 
     def __init__(self, functions: Sequence[FunctionSource]) -> None:
         self.functions = functions
         self.known: dict[int, dict[str, set[str]]] = {}
 
     def of(self, index: int) -> dict[str, set[str]]:
+        """Return the kinds that the uses in one function show: parameter -> "pointer", "integer", "descriptor"."""
         if index not in self.known:
             node = definition(self.functions[index].source)
             found: dict[str, set[str]] = {name: set() for name in (parameter_names(node) if node else ())}
-            self.known[index] = found  # a helper that calls itself learns nothing from that call
+            self.known[index] = found  # set before the walk: a helper that calls itself learns nothing from that call
             if node:
-                self._collect(index, _Flow(node), found)
+                self._collect(index, _ValueFlow(node), found)
         return self.known[index]
 
-    def _collect(self, index: int, flow: _Flow, found: dict[str, set[str]]) -> None:
+    def _collect(self, index: int, flow: _ValueFlow, found: dict[str, set[str]]) -> None:
         for node in ast.walk(flow.node):
             for name, kind in self._evidence(index, flow, node):
                 if name in found:
                     found[name].add(kind)
 
-    def _evidence(self, index: int, flow: _Flow, node: ast.AST) -> Iterator[tuple[str, str]]:
+    def _evidence(self, index: int, flow: _ValueFlow, node: ast.AST) -> Iterator[tuple[str, str]]:
         match node:
             case ast.Call():
                 helper = helper_of(node, self.functions, index)
                 bound = bind(node, helper[1]) if helper else None
                 if helper and bound is not None:
-                    yield from self._helped(flow, self.of(helper[0]), bound)
+                    yield from self._kinds_of_helper(flow, self.of(helper[0]), bound)
                 elif helper is None:
-                    yield from _called(flow, node)
+                    yield from _kinds_of_call(flow, node)
             case ast.Attribute(attr="element_ty", value=ast.Attribute(attr="type" | "dtype", value=ast.Name(id=name))):
                 yield name, "pointer"
             case ast.Attribute(attr=attribute, value=ast.Name(id=name)) if attribute in _DESCRIPTOR_ATTRIBUTES:
@@ -89,24 +90,26 @@ class _Kinds:
             case ast.BinOp(op=ast.Mod() | ast.FloorDiv()):
                 yield from ((name, "integer") for name in flow.atoms(node))
             case ast.BinOp(op=ast.Mult(), left=left, right=right):
-                yield from _beside_offsets(flow, left, right)
+                yield from _combined_with_offsets(flow, left, right)
             case ast.Compare(left=left, comparators=[right]):
-                yield from _beside_offsets(flow, left, right)
+                yield from _combined_with_offsets(flow, left, right)
 
     @staticmethod
-    def _helped(flow: _Flow, used: Mapping[str, set[str]], bound: Mapping[str, ast.expr]) -> Iterator[tuple[str, str]]:
+    def _kinds_of_helper(
+        flow: _ValueFlow, used: Mapping[str, set[str]], bound: Mapping[str, ast.expr]
+    ) -> Iterator[tuple[str, str]]:
         for parameter, value in bound.items():
             kinds = used.get(parameter, set())
             if "pointer" in kinds:
-                yield from _pointed(flow, value)
+                yield from _kinds_in_address(flow, value)
             elif "descriptor" in kinds:
                 yield from ((name, "descriptor") for name in flow.bases(value))
             elif "integer" in kinds:
                 yield from ((name, "integer") for name in flow.atoms(value))
 
 
-def _called(flow: _Flow, call: ast.Call) -> Iterator[tuple[str, str]]:
-    """What the arguments of a call of the language show."""
+def _kinds_of_call(flow: _ValueFlow, call: ast.Call) -> Iterator[tuple[str, str]]:
+    """Yield the kinds that a call of the language shows of its arguments."""
     name = dotted(call.func)
     root, _, last = name.rpartition(".")
     if root in flow.names:
@@ -115,7 +118,7 @@ def _called(flow: _Flow, call: ast.Call) -> Iterator[tuple[str, str]]:
         return
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     for operand in _pointer_operands(last, call, keywords):
-        yield from _pointed(flow, operand)
+        yield from _kinds_in_address(flow, operand)
     for operand in _index_operands(last, call, keywords):
         yield from ((found, "integer") for found in flow.atoms(operand))
     if re.search(r"(^|\.)(tma|tdm)$", root) and last != "make_tensor_descriptor":
@@ -142,21 +145,22 @@ def _index_operands(last: str, call: ast.Call, keywords: Mapping[str, ast.expr])
         yield from (keywords[key] for key in ("shape",) if key in keywords)
 
 
-def _pointed(flow: _Flow, address: ast.expr) -> Iterator[tuple[str, str]]:
-    """The parameter that an address starts from is a pointer, the others in it are integers."""
+def _kinds_in_address(flow: _ValueFlow, address: ast.expr) -> Iterator[tuple[str, str]]:
+    """Yield "pointer" for the parameter that an address starts from, and "integer" for the others in it."""
     bases = flow.bases(address)
     yield from ((name, "pointer") for name in bases)
     yield from ((name, "integer") for name in flow.atoms(address) - bases)
 
 
-def _beside_offsets(flow: _Flow, left: ast.expr, right: ast.expr) -> Iterator[tuple[str, str]]:
+def _combined_with_offsets(flow: _ValueFlow, left: ast.expr, right: ast.expr) -> Iterator[tuple[str, str]]:
+    """Yield "integer" for the parameters of a side whose other side is an offset."""
     for side, other in ((left, right), (right, left)):
         if flow.is_offset(other):
             yield from ((name, "integer") for name in flow.atoms(side))
 
 
-class _Flow:
-    """How values move within one function: which parameters an expression is made of."""
+class _ValueFlow:
+    """Flow of values within one function: the parameters that an expression is computed from."""
 
     def __init__(self, node: Definition) -> None:
         self.node = node
@@ -169,7 +173,7 @@ class _Flow:
         self.known_bases: dict[str, set[str]] = {}
 
     def bases(self, node: ast.expr) -> set[str]:
-        """The parameters that an address starts from: the first operand of its sums that leads to one."""
+        """Return the parameters that an address starts from: the first operand of its sums that leads to one."""
         match node:
             case ast.Name(id=name):
                 return {name} if name in self.parameters else self._bases_of(name)
@@ -182,12 +186,14 @@ class _Flow:
 
     def _bases_of(self, name: str) -> set[str]:
         if name not in self.known_bases:
-            self.known_bases[name] = set()  # a variable that is made from itself adds nothing
+            self.known_bases[name] = (
+                set()
+            )  # set before the recursion: a variable that is computed from itself adds nothing
             self.known_bases[name] = set().union(*(self.bases(value) for value in self.assigned.get(name, ())))
         return self.known_bases[name]
 
     def atoms(self, node: ast.expr) -> set[str]:
-        """The parameters that an expression computes with; what other functions return is not followed."""
+        """Return the parameters that an expression computes with. Results of other functions are not followed."""
         return {name for name in self._names_below(node) if name in self.parameters}
 
     def _names_below(self, node: ast.expr) -> set[str]:
@@ -211,7 +217,7 @@ class _Flow:
         return seen
 
     def is_offset(self, node: ast.expr) -> bool:
-        """Whether an expression is made from program ids, ranges or counts of blocks."""
+        """Return whether an expression is computed from program ids, ranges or counts of blocks."""
         seen: set[str] = set()
         pending: list[ast.expr] = [node]
         while pending:
@@ -230,7 +236,7 @@ class _Flow:
 
 
 def _same_value(node: ast.expr) -> ast.expr | None:
-    """`x` of `x[:, None]`, `x.to(t)` and `gl.multiple_of(x, 8)`."""
+    """Return `x` for `x[:, None]`, `x.to(t)` and `gl.multiple_of(x, 8)`; None for any other expression."""
     match node:
         case ast.Subscript(value=value) | ast.Call(func=ast.Attribute(attr="to", value=value)):
             return value

@@ -51,8 +51,8 @@ def physical_line(source: str, rank: int) -> int:
 def find_function(file_text: str, name: str, like: str = "") -> tuple[str, int] | None:
     """Return the dedented source of a function and the line of the file that it starts on, decorators included.
 
-    Of several with one name the one whose code is that of `like`, else the outermost, and of these the last.
-    `Outer.name` is understood.
+    `name` may be a method (`Outer.name`). If several functions have the name, the one with the code of `like` is taken,
+    else the outermost, and of these the last.
     """
     try:
         module = ast.parse(file_text)
@@ -68,7 +68,7 @@ def find_function(file_text: str, name: str, like: str = "") -> tuple[str, int] 
 
 
 def source_of(node: Definition, file_text: str) -> tuple[str, int]:
-    """The dedented source of a function of a file's tree, and the line that it starts on, decorators included."""
+    """Return the dedented source of a function in a file's tree, and its first line, decorators included."""
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     lines = file_text.splitlines(keepends=True)[first - 1 : node.end_lineno]
     return textwrap.dedent("".join(lines)), first
@@ -86,9 +86,9 @@ def _functions_below(node: ast.AST, depth: int = 0, path: str = "") -> Iterator[
 
 
 def absolute_line(file_text: str, location: Location, like: str = "") -> int | None:
-    """Return the line of the file that `location` means today; None where the function or the line is gone.
+    """Return the line that `location` has in the present text of its file; None if the function or the line is gone.
 
-    `like` is the function's source as it was, to tell it from others of its name.
+    `like` is the function's recorded source, which distinguishes it from other functions of its name.
     """
     found = find_function(file_text, location.function, like)
     if found is None:
@@ -101,10 +101,11 @@ def absolute_line(file_text: str, location: Location, like: str = "") -> int | N
 
 
 def place(function: FunctionSource, node: ast.AST) -> Location:
-    """Where the node of the function's tree stands."""
+    """Return the location of a node of the function's tree."""
     return Location(function.name, function.file, code_line(function.source, getattr(node, "lineno", 1)))
 
 
 def in_source_order(functions: Sequence[FunctionSource], places: Iterable[Location]) -> tuple[Location, ...]:
+    """Return the locations in the order of the functions and their lines, each once."""
     rank = {(function.file, function.name): index for index, function in reversed(list(enumerate(functions)))}
     return tuple(sorted(set(places), key=lambda item: (rank[item.file, item.function], item.line)))

@@ -1,7 +1,7 @@
-"""Which strides of a kernel could be 1, as its text shows.
+"""Strides of a kernel that could be 1, as its text shows.
 
-An index vector that is added without a stride is contiguous as written:
-`x_ptr + rows[:, None] * stride_m + columns[None, :]` is so along the columns, and `stride_m` is the distance of rows.
+An access is contiguous along an index vector that is added without a stride:
+`x_ptr + rows[:, None] * stride_m + columns[None, :]` is contiguous along the columns; `stride_m` separates the rows.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from gluonmap.model.inspection import FunctionSource
 from gluonmap.source import syntax
 
 DEPTH = 8
-"""Names of names that are followed."""
+"""Number of variables in a chain that are followed."""
 
 
 def open_strides(functions: Sequence[FunctionSource], strides: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the kernel's `strides` that could be 1 at a launch: no index beside them goes without a stride.
+    """Return those of the kernel's `strides` that could be 1 at a launch: every index in their sums has a stride.
 
-    What an access is made of may lie elsewhere than in a sum (a helper, a descriptor); such a stride counts as open.
+    The parts of an access may be elsewhere than in a sum (a helper, a descriptor); such a stride counts as open.
     """
     sums = [each for each in _sums(functions) if each.strides]
     closed = {name for each in sums if each.contiguous for name in each.strides}
@@ -29,7 +29,7 @@ def open_strides(functions: Sequence[FunctionSource], strides: Sequence[str]) ->
 
 
 def likely_units(functions: Sequence[FunctionSource], strides: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the open strides that a sum multiplies with an index along the last dimension, and no other."""
+    """Return the open strides that multiply an index along the last dimension and along no other."""
     sums = list(_sums(functions))
     rows = {name for each in sums for name in each.rows}
     turned = {name for each in sums for name in each.vectors}
@@ -37,16 +37,16 @@ def likely_units(functions: Sequence[FunctionSource], strides: Sequence[str]) ->
 
 
 class _Sum:
-    """The terms of one sum: which parameters stand there as factors, and beside what."""
+    """Terms of one sum: the parameters that are factors in it, and what they multiply."""
 
     def __init__(self) -> None:
         self.contiguous = False
-        """An index vector is a term of its own."""
+        """An index vector is a term without a factor."""
         self.strides: set[str] = set()
         self.vectors: set[str] = set()
-        """Those that multiply an index vector."""
+        """Strides that multiply an index vector."""
         self.rows: set[str] = set()
-        """Those that multiply one along another dimension than the last."""
+        """Strides that multiply an index vector along another dimension than the last."""
 
 
 def _sums(functions: Sequence[FunctionSource]) -> Iterator[_Sum]:
@@ -76,7 +76,7 @@ def _outside_comparisons(node: ast.AST) -> Iterator[ast.AST]:
 
 
 class _Text:
-    """A function's parameters, and what its variables are made from."""
+    """A function's parameters, and the expressions that its variables are assigned."""
 
     def __init__(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.parameters = {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)}
@@ -89,7 +89,7 @@ class _Text:
                     self.made.setdefault(name, value)
 
     def terms(self, node: ast.expr, depth: int) -> Iterator[ast.expr]:
-        """The terms of a sum, those of the variables in it too."""
+        """Yield the terms of a sum, including those of the variables in it."""
         match node:
             case ast.BinOp(op=ast.Add(), left=left, right=right):
                 yield from self.terms(left, depth)
@@ -100,7 +100,7 @@ class _Text:
                 yield node
 
     def note(self, term: ast.expr, found: _Sum) -> None:
-        """Add what one term shows."""
+        """Record in `found` what one term shows."""
         below = list(self._below(term, 0))
         vector = any(isinstance(node, ast.Call) and _last(node) == "arange" for node in below)
         if not any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) for node in _outer(term, self)):
@@ -123,7 +123,7 @@ class _Text:
 
 
 def _outer(term: ast.expr, text: _Text) -> Iterator[ast.expr]:
-    """What a term is, seen through views of it, hints and variables, down to the first that computes."""
+    """Yield a term, and what its views, hints and variables refer to, down to the first operation that computes."""
     for _ in range(DEPTH):
         yield term
         match term:
@@ -144,7 +144,7 @@ def _last(call: ast.Call) -> str:
 
 
 def _is_row(node: ast.AST) -> bool:
-    """`[:, None]`"""
+    """Return whether the node is an index along another dimension than the last, such as `[:, None]`."""
     match node:
         case ast.Subscript(slice=ast.Tuple(elts=[*_, ast.Constant(value=None)])):
             return True

@@ -40,8 +40,8 @@ Locate = Callable[[str], Location]
 
 def layout_demands(
     name: str,
-    known: dict[str, Symbol],
-    written: dict[str, ast.expr],
+    known: Mapping[str, Symbol],
+    written: Mapping[str, ast.expr],
     locate: Callable[[ast.expr | None], Location],
     warp_size: int,
 ) -> Iterator[Demand]:
@@ -50,8 +50,10 @@ def layout_demands(
     known, written: the arguments by name, as values and as expressions. locate: where an expression is; the call for
     None. warp_size: lanes of a warp on the target.
     """
-    if name == "AMDWMMALayout":
-        _name_third_argument(known, written)
+    if name == "AMDWMMALayout" and "third" in known:
+        key = _third_argument(known["third"])
+        known = {key if given == "third" else given: value for given, value in known.items()}
+        written = {key if given == "third" else given: part for given, part in written.items()}
 
     def at(key: str) -> Location:
         return locate(written.get(key))
@@ -64,16 +66,17 @@ def layout_demands(
         yield from _instruction_shape(known, at)
 
 
-def _name_third_argument(known: dict[str, Symbol], written: dict[str, ast.expr]) -> None:
-    """Name the third argument of AMDWMMALayout: `warps_per_cta` in 3.6.0, `warp_bases`, a list of lists, in 3.9.0."""
-    if "third" in known:
-        third = known.pop("third")
-        nested = isinstance(third, tuple) and all(isinstance(item, tuple) for item in third)
-        key = "warp_bases" if nested else "warps_per_cta"
-        known[key], written[key] = third, written.pop("third")
+def _third_argument(value: Symbol) -> str:
+    """Return the name of AMDWMMALayout's third argument: `warps_per_cta` in 3.6.0, `warp_bases` in 3.9.0.
+
+    Bases are a list of lists.
+    """
+    nested = isinstance(value, tuple) and all(isinstance(item, tuple) for item in value)
+    return "warp_bases" if nested else "warps_per_cta"
 
 
 def _linear_bases(known: Mapping[str, Symbol], at: Locate, call: Location) -> Iterator[Demand]:
+    """Yield what the bases of a linear layout demand of each extent: above the largest basis, and equal to the span."""
     shape = known.get("shape")
     groups = ("reg_bases", "lane_bases", "warp_bases", "block_bases")
     bases = {key: _integer_bases(known.get(key)) for key in groups}
@@ -101,6 +104,7 @@ def _linear_bases(known: Mapping[str, Symbol], at: Locate, call: Location) -> It
 
 
 def _warps(known: Mapping[str, Symbol], at: Locate) -> Iterator[Demand]:
+    """Yield the number of warps that a layout distributes over."""
     warps = ast.Name(NUM_WARPS, ast.Load())
     bases = known.get("warp_bases")
     if isinstance(bases, tuple):
@@ -120,6 +124,7 @@ def _warps(known: Mapping[str, Symbol], at: Locate) -> Iterator[Demand]:
 
 
 def _lanes(known: Mapping[str, Symbol], at: Locate, warp_size: int) -> Iterator[Demand]:
+    """Yield a demand where the layout's warps do not have the lanes of the target's warps."""
     bases = known.get("lane_bases")
     if isinstance(bases, tuple) and 1 << len(bases) != warp_size:
         text = f"{len(bases)} lane bases mean warps of {1 << len(bases)} lanes, the target has {warp_size}"
@@ -135,6 +140,7 @@ def _lanes(known: Mapping[str, Symbol], at: Locate, warp_size: int) -> Iterator[
 
 
 def _instruction_shape(known: Mapping[str, Symbol], at: Locate) -> Iterator[Demand]:
+    """Yield that `matrix_instr_nonkdim` has no effect where the instruction's shape is a literal."""
     shape = known.get("instr_shape")
     if isinstance(shape, tuple) and shape and all(as_constant(part) for part in shape):
         text = f"instr_shape {_show(shape)} is a literal: matrix_instr_nonkdim is not used"
@@ -169,6 +175,7 @@ def _rank(numbers: Iterable[int]) -> int:
 
 
 def _product(symbol: Symbol | None) -> Symbol:
+    """Return the product of a list of values."""
     if not isinstance(symbol, tuple) or not symbol:
         return Opaque.UNKNOWN
     factors = [part for part in symbol if as_int(part) != 1] or [ast.Constant(1)]

@@ -90,6 +90,7 @@ def _without_redundant(demands: Iterable[Demand]) -> Iterator[Demand]:
 
 
 def _state_rules(demand: Demand, order: Mapping[str, int]) -> Iterator[LiteralRule]:
+    """Yield the rule of a demand under its conditions; nothing if it is about num_warps alone and cannot fail."""
     text, rule = demand.text, demand.rule
     if demand.guards:
         guard = demand.guards[0] if len(demand.guards) == 1 else ast.BoolOp(ast.And(), list(demand.guards))
@@ -156,6 +157,7 @@ class _LiteralReader:
         return False
 
     def branch(self, node: ast.If, scope: Scope) -> bool:
+        """Read an `if`: the branch that a constant condition takes, else both branches under their conditions."""
         test = self.value(node.test, scope)
         chosen = as_constant(test)
         if chosen is not None:
@@ -241,6 +243,7 @@ class _LiteralReader:
         return Opaque.UNKNOWN
 
     def choice(self, node: ast.IfExp, scope: Scope) -> Symbol:
+        """Return the value of a conditional expression."""
         test = self.value(node.test, scope)
         chosen = as_constant(test)
         if chosen is not None:
@@ -250,6 +253,7 @@ class _LiteralReader:
         return choose(test, taken, other)
 
     def call(self, node: ast.Call, scope: Scope) -> Symbol:
+        """Return the value of a call: of a helper, a layout, an assertion, or a function of the language."""
         name = dotted(node.func).rpartition(".")[2]
         helper = helper_of(node, self.functions, scope.index)
         if helper is not None:
@@ -257,7 +261,7 @@ class _LiteralReader:
         if name in SIGNATURES:
             return self.layout(node, name, scope)
         if name == "static_assert" and node.args:
-            self.asserted(node, scope)
+            self.assertion(node, scope)
             return Opaque.UNKNOWN
         arguments = [self.value(argument, scope) for argument in node.args]
         if name == "constexpr" and len(arguments) == 1:
@@ -294,6 +298,7 @@ class _LiteralReader:
         return combine_opaque(list(given.values()))
 
     def defaults(self, index: int, callee: Definition) -> dict[str, Symbol]:
+        """Return the default values of a helper's parameters."""
         scope = Scope(index, {})
         signature = callee.args
         positional = [*signature.posonlyargs, *signature.args]
@@ -303,9 +308,10 @@ class _LiteralReader:
         ]
         return {argument.arg: self.value(default, scope) for argument, default in pairs if default is not None}
 
-    # ---- what calls demand -----------------------------------------------------------------------------------------
+    # ---- calls that demand -----------------------------------------------------------------------------------------
 
-    def asserted(self, node: ast.Call, scope: Scope) -> None:
+    def assertion(self, node: ast.Call, scope: Scope) -> None:
+        """Collect the demand of a static assertion."""
         condition = self.value(node.args[0], scope)
         if not scope.reached or not isinstance(condition, ast.expr) or is_true(condition):
             return
@@ -317,6 +323,7 @@ class _LiteralReader:
         self.demands.append(Demand(text, condition, location, scope.guards))
 
     def layout(self, node: ast.Call, name: str, scope: Scope) -> Layout:
+        """Return the layout that a call of the class `name` makes, with its demands."""
         names = SIGNATURES[name]
         written = {key: part for key, part in zip(names, node.args, strict=False) if key}
         written |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}

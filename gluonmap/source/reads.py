@@ -1,4 +1,4 @@
-"""Where a kernel reads the value of a parameter."""
+"""Places where a kernel reads the value of a parameter."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from gluonmap.source.code_lines import in_source_order, place
 from gluonmap.source.syntax import bind, definition, element_pairs, helper_of, unpacked
 
 _Variable = tuple[int, str]
-"""A name in one of the functions."""
+"""A function's index and a name in it."""
 
 _Use = tuple[ast.AST, tuple[_Variable, ...]]
-"""A read, and the variables that the value goes to; none: the value is used here."""
+"""A node that reads a name, and the variables that receive its value; no variables: the value is used there."""
 
 
 def find_reads(functions: Sequence[FunctionSource], parameter: str) -> tuple[Location, ...]:
-    """Return where the kernel, `functions[0]`, and the helpers that it passes the value to read the parameter.
+    """Return the places where the kernel, `functions[0]`, and the helpers that receive the value read the parameter.
 
-    A value that only goes to a variable or to a helper's parameter that is never read is not read. What cannot be
+    A value is not read if it only goes to variables and helpers' parameters that are never read. A use that cannot be
     followed (an unknown callee, `*args`) counts as a read.
     """
     uses: dict[_Variable, Sequence[_Use]] = {}
@@ -48,7 +48,7 @@ def find_reads(functions: Sequence[FunctionSource], parameter: str) -> tuple[Loc
 
 
 def _live(uses: Mapping[_Variable, Sequence[_Use]]) -> set[_Variable]:
-    """The variables whose value is used somewhere, directly or by way of others."""
+    """Return the variables whose value is used somewhere, directly or through other variables."""
     live: set[_Variable] = set()
     while True:
         more = {
@@ -69,7 +69,7 @@ def _uses_of(functions: Sequence[FunctionSource], variable: _Variable) -> Sequen
 
 @lru_cache(maxsize=256)
 def _all_uses(sources: tuple[str, ...], index: int, calls: tuple[tuple[str, int], ...]) -> Mapping[str, list[_Use]]:
-    """Every name that one of the functions reads, with its uses: one walk serves all parameters of a kernel."""
+    """Return every name that one of the functions reads, with its uses. One walk serves all parameters of a kernel."""
     functions = [FunctionSource("", "", 1, source, dict(calls)) for source in sources]
     node = definition(sources[index])
     found: dict[str, list[_Use]] = {}
@@ -82,6 +82,7 @@ def _all_uses(sources: tuple[str, ...], index: int, calls: tuple[tuple[str, int]
 def _uses(
     functions: Sequence[FunctionSource], index: int, node: ast.AST, targets: tuple[_Variable, ...]
 ) -> Iterator[tuple[ast.Name, tuple[_Variable, ...]]]:
+    """Yield the names that are read below a node whose own value goes to `targets`."""
     match node:
         case ast.Name(ctx=ast.Load()):
             yield node, targets
@@ -105,7 +106,7 @@ def _uses(
 
 
 def _assigned(index: int, stores: list[ast.expr], value: ast.expr) -> list[tuple[ast.AST, tuple[_Variable, ...]]]:
-    """The parts of an assignment that are read, with the variables each goes to."""
+    """Return the parts of an assignment that are read, each with the variables that receive it."""
     pairs = element_pairs(stores[0], value)
     if pairs and len(stores) == 1:
         return [part for store, item in pairs for part in _assigned(index, [store], item)]
@@ -119,7 +120,7 @@ def _assigned(index: int, stores: list[ast.expr], value: ast.expr) -> list[tuple
 def _passed(
     functions: Sequence[FunctionSource], index: int, call: ast.Call
 ) -> list[tuple[ast.AST, tuple[_Variable, ...]]]:
-    """The arguments of a call, each with the helper's parameter that it goes to."""
+    """Return the arguments of a call, each with the helper's parameter that receives it."""
     helper = helper_of(call, functions, index)
     bound = bind(call, helper[1]) if helper else None
     if helper is None or bound is None:

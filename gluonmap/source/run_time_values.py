@@ -7,10 +7,11 @@ import ast
 from gluonmap.source.syntax import Definition, assignments, dotted
 
 RUN_TIME_CALLS = {"program_id", "num_programs", "arange", "load", "buffer_load", "zeros", "full"}
+"""Functions of the language whose result only the running kernel knows."""
 
 
 def run_time_names(node: Definition) -> set[str]:
-    """The variables that hold values of the running kernel, made from program ids and loads."""
+    """Return the variables that only the running kernel knows: they are computed from program ids and loads."""
     stores = [(name, value) for item in ast.walk(node) for name, value in assignments(item)]
     found: set[str] = set()
     while True:
@@ -21,6 +22,7 @@ def run_time_names(node: Definition) -> set[str]:
 
 
 def is_run_time(value: ast.expr, known: set[str]) -> bool:
+    """Return whether only the running kernel knows a value; `known` are the variables of which this is so."""
     match value:
         case ast.Name(id=name):
             return name in known

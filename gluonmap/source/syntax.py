@@ -21,8 +21,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 def tree_hash(text: str | bytes) -> str:
     """Return 16 hex digits that change only with the code: not with comments, docstrings, blank lines or positions.
 
-    Bytes are read as Python reads a file: by their mark or declaration of an encoding. What does not parse is hashed
-    as it stands.
+    Bytes are decoded as Python decodes a file, by their byte-order mark or declared encoding. Text that does not parse
+    is hashed as it is.
     """
     try:
         content = "".join(_dump(ast.parse(text))).encode("utf-8", "surrogatepass")
@@ -32,17 +32,17 @@ def tree_hash(text: str | bytes) -> str:
 
 
 def text_of(path: Path) -> str:
-    """Return a Python file's text, decoded as Python would."""
+    """Return the text of a Python file, decoded as Python decodes it."""
     data = path.read_bytes()
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return data.decode(encoding, errors="replace")
-    except (SyntaxError, LookupError):  # an encoding that is none, or one that makes no text, such as rot13
+    except (SyntaxError, LookupError):  # no such encoding, or one that makes no text (rot13)
         return data.decode("utf-8", errors="replace")
 
 
 def _dump(node: object) -> Iterator[str]:
-    # Not ast.dump: what it prints for empty fields differs between Python 3.12 and 3.13.
+    # ast.dump prints empty fields in another way in Python 3.13 than in 3.12, so that hashes would differ.
     if isinstance(node, ast.AST):
         yield f"({type(node).__name__}"
         for name, value in ast.iter_fields(node):
@@ -59,13 +59,13 @@ def _dump(node: object) -> Iterator[str]:
 
 
 def is_comment(node: object) -> bool:
-    """Whether the statement is a string that stands alone: a docstring or a comment in quotes."""
+    """Return whether the node is a string used as a statement: a docstring or a comment in quotes."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 @lru_cache(maxsize=512)
 def definition(source: str) -> Definition | None:
-    """The `def` of a function's source, or None where the text is no function. The tree is shared: do not change it."""
+    """Return the `def` of a function's text; None if it is no function. Do not change the tree: it is shared."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -74,7 +74,7 @@ def definition(source: str) -> Definition | None:
 
 
 def dotted(node: ast.AST) -> str:
-    """`a.b.c` as written, or "" where the node is no such name."""
+    """Return the name `a.b.c` as written, or "" if the node is no such name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -85,7 +85,7 @@ def dotted(node: ast.AST) -> str:
 
 
 def bind(call: ast.Call, callee: Definition) -> dict[str, ast.expr] | None:
-    """The callee's parameters -> the call's arguments; None where a `*` on either side hides which is which."""
+    """Return the callee's parameters -> the call's arguments; None where a `*` on either side hides the order."""
     signature = callee.args
     names = [argument.arg for argument in (*signature.posonlyargs, *signature.args)]
     known = {*names, *(argument.arg for argument in signature.kwonlyargs)}
@@ -100,7 +100,7 @@ def bind(call: ast.Call, callee: Definition) -> dict[str, ast.expr] | None:
 
 
 def helper_of(call: ast.Call, functions: Sequence[FunctionSource], caller: int) -> tuple[int, Definition] | None:
-    """The jit function that the call reaches, with its index; None where it is none that is known."""
+    """Return the jit function that the call reaches, with its index; None if the inspection does not know it."""
     index = functions[caller].calls.get(dotted(call.func))
     if index is None or not 0 <= index < len(functions):
         return None
@@ -109,11 +109,12 @@ def helper_of(call: ast.Call, functions: Sequence[FunctionSource], caller: int) 
 
 
 def parameter_names(node: Definition) -> list[str]:
+    """Return the names of a function's parameters in order, without `*args` and `**kwargs`."""
     return [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
 
 
 def assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """The variables that a statement sets, with the expression each is made from."""
+    """Yield the variables that a statement sets, each with the expression that its value comes from."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -133,13 +134,14 @@ def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]
 
 
 def element_pairs(store: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """`a, b = x, y` as pairs of a target and its value; other assignments have none."""
+    """Return `a, b = x, y` as pairs of a target and its value; no pairs for any other assignment."""
     if isinstance(store, ast.Tuple) and isinstance(value, ast.Tuple) and len(store.elts) == len(value.elts):
         return list(zip(store.elts, value.elts, strict=True))
     return []
 
 
 def unpacked(store: ast.expr) -> Iterator[ast.expr]:
+    """Yield the single targets of an assignment's left side: names, subscripts and attributes."""
     if isinstance(store, (ast.Tuple, ast.List)):
         for item in store.elts:
             yield from unpacked(item)

@@ -1,4 +1,4 @@
-"""Which targets a kernel's calls of a target's own API allow."""
+"""Uses of the Gluon API of single targets in a kernel, and the targets that they exclude."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ApiUse(msgspec.Struct, frozen=True, omit_defaults=True):
     """Name from its module on: "cdna4.mfma_scaled", "hopper.tma.async_load", "AMDMFMALayout"."""
     location: Location
     conditional: bool = False
-    """It stands under an `if` that the compiler may decide, so that no target can be excluded for it."""
+    """The use is under an `if` that the compiler may decide, so it excludes no target."""
 
 
 def find_api_uses(functions: Sequence[FunctionSource], file_texts: Mapping[str, str]) -> tuple[ApiUse, ...]:
@@ -110,7 +110,7 @@ def excluded_targets(apis: Sequence[ApiUse]) -> dict[str, ApiUse]:
 
 
 def _api(name: str, imports: Mapping[str, str]) -> str:
-    """The target's own API that a dotted name means, from its family on; "" for everything else."""
+    """Return the target's own API that a dotted name means, from its module on; "" for any other name."""
     root, _, rest = name.partition(".")
     parts = f"{imports.get(root, root)}.{rest}".rstrip(".").split(".")
     if parts[-1] in _LAYOUTS:
@@ -125,7 +125,7 @@ def _api(name: str, imports: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=64)
 def _imports(text: str) -> Mapping[str, str]:
-    """The names that a file's imports and plain assignments of dotted names bind -> the full dotted name."""
+    """Return the names that a file binds by imports and plain assignments -> the full dotted name."""
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -147,7 +147,7 @@ def _imports(text: str) -> Mapping[str, str]:
 
 
 def _always_reached(functions: Sequence[FunctionSource]) -> set[int]:
-    """The functions that the kernel reaches by a way without conditions that the compiler may decide."""
+    """Return the functions that the kernel reaches without a condition that the compiler may decide."""
     reached: set[int] = set()
     pending = [0]
     while pending:
@@ -166,7 +166,7 @@ def _always_reached(functions: Sequence[FunctionSource]) -> set[int]:
 
 
 def _with_conditions(node: Definition) -> Iterator[tuple[ast.expr, bool]]:
-    """The longest dotted names that a function's body reads, and whether the compiler may leave each out."""
+    """Yield the longest dotted names that a function's body reads, and whether the compiler may leave each out."""
     known = run_time_names(node)
     pending: list[tuple[ast.AST, bool]] = [(statement, False) for statement in reversed(node.body)]
     while pending:

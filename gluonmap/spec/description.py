@@ -32,55 +32,63 @@ class Knob:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRequest:
-    """That candidates go beyond the compile, and what they need there besides the description."""
+    """Request to take candidates to a stage beyond the compile, with what that stage needs besides the description."""
 
     stage: Stage
     device: str
-    """Name of the device; of a run on the CPU what executes there."""
+    """Name of the device; for a run on the CPU, the name of the executor."""
     probe: str
     """Hash of the probe file's syntax tree."""
     tolerance: dict[str, float]
+    """Output -> relative error that a check accepts."""
     ragged: dict[str, Value] = field(default_factory=dict)
     """Sizes that no tile divides; empty: the probe file declares none."""
     shapes: dict[str, dict[str, Value]] = field(default_factory=dict)
-    """Of a run on the CPU: the sizes that smaller ones are made of, by regime."""
+    """Sizes by regime that a run on the CPU makes smaller ones from."""
     reference: bool = True
-    """The probe file knows the right results; else the baseline's are to be met."""
+    """The probe file computes the expected results; else those of the baseline are expected."""
     watch: Watch = Watch()
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Everything that a run on one target needs to turn moves into candidates."""
+    """Everything that turns moves from the baseline into candidates on one target."""
 
     target: Target
     knobs: dict[str, Knob]
     fixed: Config
-    """Constexpr parameters and options that are set and not turned."""
+    """Constexpr parameters and options that are set and not probed."""
     args: dict[str, Value]
+    """Run-time parameter -> its value, or its type in Triton's spelling."""
     derive: dict[str, str]
+    """Parameter -> the host expression that computes it."""
     shape: dict[str, Value]
+    """Sizes and other names that only host expressions read."""
     grid: str
+    """Host expression of the grid; "": unknown."""
     parameters: dict[str, Parameter]
     options: tuple[str, ...]
     """Names of the back end's options."""
     why_fixed: dict[str, str]
+    """Constexpr parameter that is no knob -> the reason."""
     not_probed: dict[str, str]
+    """Compiler option that is no knob -> the reason."""
     notes: tuple[str, ...]
     execution: ExecutionRequest | None = None
+    """None: candidates stop at the compile."""
 
     @property
     def runs_on_cpu(self) -> bool:
-        """Its candidates are executed by the model of the hardware."""
+        """Return whether the model of the hardware executes the candidates."""
         return self.execution is not None and self.execution.stage is Stage.RUN
 
     @property
     def baseline(self) -> Config:
-        """The value of every knob that all moves start from."""
+        """Return the value of every knob that all moves start from."""
         return {name: knob.baseline for name, knob in self.knobs.items()}
 
     def candidate(self, moves: Mapping[str, Value]) -> Candidate:
-        """The candidate of the baseline with `moves` made: derived values, arguments and grid computed.
+        """Return the candidate of the baseline with `moves` made; derived values, arguments and grid are computed.
 
         Raises:
             UsageError: a derived value or the grid cannot be computed.
@@ -110,14 +118,14 @@ class Description:
             watch=request.watch,
         )
         if request.stage is Stage.RUN:
-            called, met = self._small_calls(request, moves)
-            trial = msgspec.structs.replace(trial, small=called, baseline=met, shapes=request.shapes)
+            called, expected = self._small_calls(request, moves)
+            trial = msgspec.structs.replace(trial, small=called, baseline=expected, shapes=request.shapes)
         elif request.ragged:
             trial = msgspec.structs.replace(trial, ragged=self._call(moves, request.ragged))
         return msgspec.structs.replace(candidate, stage=request.stage, trial=trial)
 
     def _call(self, moves: Mapping[str, Value], shape: Mapping[str, Value]) -> Call:
-        """What is called at other sizes."""
+        """Return the call after `moves` at other sizes."""
         candidate = replace(self, execution=None, shape={**self.shape, **shape}).candidate(moves)
         return Call(dict(shape), candidate.args, candidate.config, candidate.grid or (1,))
 
@@ -133,18 +141,18 @@ class Description:
         groups = 3 if request.watch.thorough else 2
         shapes: dict[str, dict[str, Value]] = {}
         for name, declared in request.shapes.items():
-            if name == RUN:  # its author knows better
+            if name == RUN:  # sizes that the probe file chose: they are not made smaller
                 names = self.namespace(moves)
                 shapes["default"] = {n: self._size(v, names) for n, v in declared.items()}
             elif name in ("default", RAGGED) or request.watch.thorough:
                 shape = {**self.shape, **declared}
                 how = {"affordable": 8 * small_problems.AFFORDABLE} if request.watch.thorough else {}
                 shapes.setdefault(name, small_problems.shrink(calls, shape, groups=groups, whole=name != RAGGED, **how))
-        told = [{name: call(shape) for name, shape in shapes.items()} for call in calls]
-        return told[0], told[1] if len(told) > 1 else {}
+        called = [{name: call(shape) for name, shape in shapes.items()} for call in calls]
+        return called[0], called[1] if len(called) > 1 else {}
 
     def second_tile_note(self) -> str:
-        """What a run on the CPU cannot show at the baseline's small sizes, in words; "" where nothing is known."""
+        """Return a note if no work-group has a second tile in the baseline's run on the CPU, else ""."""
         trial = self.candidate({}).trial
         if not self.runs_on_cpu or trial is None:
             return ""
@@ -159,14 +167,18 @@ class Description:
         )
 
     def _size(self, value: Value, names: Mapping[str, Value]) -> Value:
-        """A size of the probe file's own choice: a number, or an expression over the configuration."""
+        """Return a size that the probe file chose: a number, or an expression over the configuration."""
         found = self._computed(value, names) if isinstance(value, str) else value
         if isinstance(found, tuple):
             raise UsageError(f"SHAPES[{RUN!r}] gives {value!r}, a tuple; a number was expected.")
         return found
 
     def namespace(self, moves: Mapping[str, Value]) -> dict[str, Value]:
-        """All names that an expression may read, with their values under `moves`."""
+        """Return all names that an expression may read, with their values after `moves`.
+
+        Raises:
+            UsageError: a derived value cannot be computed.
+        """
         numbers = {n: v for n, v in self.args.items() if not isinstance(v, str)}
         names: dict[str, Value] = {**numbers, **self.shape, **self.fixed, **self.baseline, **moves}
         waiting = dict(self.derive)
@@ -184,10 +196,10 @@ class Description:
         return names
 
     def _computed(self, text: str, names: Mapping[str, Value]) -> expressions.Result:
-        """What host code computes.
+        """Return the value of a host expression.
 
         Raises:
-            UsageError: it has no value; for a name that is not known, with the flag that gives it.
+            UsageError: it has no value. For an unknown name the message shows the flag that gives it.
         """
         try:
             return expressions.evaluate(text, names)
@@ -200,7 +212,7 @@ class Description:
             raise UsageError(f"{error}\n  Give {'it' if len(flags) == 1 else 'them'}: {' '.join(flags)}") from None
 
     def specialisation(self) -> dict[str, str]:
-        """What the compiler knows of each run-time argument at the baseline."""
+        """Return the compiler's specialisation of each run-time argument at the baseline."""
         return {n: describe_argument(v) for n, v in self.candidate({}).args.items()}
 
     def _given(self) -> set[str]:

@@ -26,7 +26,7 @@ from gluonmap.spec.probe_file import RUN, ProbeFile
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What the user said on the command line."""
+    """Values from the command line, which win over the probe file and the inspection."""
 
     kernel: str = ""
     sets: Config = field(default_factory=dict)
@@ -36,22 +36,25 @@ class Overrides:
     grid: str = ""
     regime: str = ""
     config: Config = field(default_factory=dict)
-    """Of a shipped configuration file."""
+    """Values of a shipped configuration file."""
     config_name: str = ""
+    """Name of that file, for notes."""
 
 
 def describe(inspection: Inspection, target: Target, probe: ProbeFile, overrides: Overrides) -> Description:
-    """The description of one kernel on one target.
+    """Return the description of one kernel on one target.
 
     Raises:
-        UnknownKnob: a name that neither kernel, compiler nor host expressions have.
-        NeedsHelp: values or types that cannot be inferred, each with the flag that gives it.
+        UnknownKnob: neither the kernel nor the compiler nor a host expression has the name.
+        NeedsHelp: a value or type cannot be inferred; the message shows the flag that gives it.
         UsageError: an empty domain, a baseline outside its domain's kind, a wrong regime.
     """
     return _DescriptionBuilder(inspection, target, probe, overrides).build()
 
 
 class _DescriptionBuilder:
+    """Builder of one description; it collects the reasons and notes while it infers values and domains."""
+
     def __init__(self, inspection: Inspection, target: Target, probe: ProbeFile, overrides: Overrides) -> None:
         self.inspection, self.target = inspection, target
         self.probe = replace(
@@ -68,8 +71,8 @@ class _DescriptionBuilder:
         )
         self.parameters = {p.name: p for p in inspection.parameters}
         self.options = inspection.options
-        said = {*overrides.sets, *overrides.domains}  # the command line wins over the probe file
-        self.derive = {**{n: e for n, e in probe.derive.items() if n not in said}, **overrides.derive}
+        set_or_turned = {*overrides.sets, *overrides.domains}  # the command line wins over the probe file
+        self.derive = {**{n: e for n, e in probe.derive.items() if n not in set_or_turned}, **overrides.derive}
         self.grid = overrides.grid or probe.grid
         self.shape = self._shape()
         self.notes: list[str] = list(inspection.notes)
@@ -77,6 +80,7 @@ class _DescriptionBuilder:
         self.not_probed: dict[str, str] = {}
 
     def build(self) -> Description:
+        """Return the description. Call it once: it adds to the notes."""
         self._check_names()
         values = self._values()
         if self.inspection.autotune:
@@ -132,10 +136,10 @@ class _DescriptionBuilder:
         return dict(shapes[regime or next(iter(shapes))]) if shapes else {}
 
     def _host_names(self) -> set[str]:
-        """Names that only host expressions read: a knob may live there."""
+        """Return the names that host expressions read; a knob may be among them."""
         texts = [*self.derive.values(), *([self.grid] if self.grid else [])]
-        told = [v for v in {**self.probe.args, **self.overrides.args}.values() if isinstance(v, str)]
-        texts += [f"({match['dims']},)" for value in told if (match := DESCRIPTOR.match(value))]
+        types = [v for v in {**self.probe.args, **self.overrides.args}.values() if isinstance(v, str)]
+        texts += [f"({match['dims']},)" for value in types if (match := DESCRIPTOR.match(value))]
         return {n for text in texts for n in expressions.names_in(text)}
 
     def _check_names(self) -> None:
@@ -178,7 +182,7 @@ class _DescriptionBuilder:
         }
 
     def _values(self) -> Config:
-        """The baseline of everything that has one; what is said later and closer to the user wins."""
+        """Return the baseline of everything that has one; a later source, closer to the user, wins."""
         values: Config = {n: v for n, v in self.options.items() if n in self.target.option_domains}
         values |= {n: p.default for n, p in self.parameters.items() if p.constexpr and p.has_default}
         for config in self.inspection.autotune[:1]:
@@ -199,7 +203,7 @@ class _DescriptionBuilder:
         return name in self.parameters and self.parameters[name].constexpr
 
     def _turnable(self) -> Iterable[str]:
-        """Names that could be knobs: constexpr parameters in signature order, then options, then host names."""
+        """Return possible knobs: constexpr parameters in signature order, then options, then host names."""
         constexprs = [n for n, p in self.parameters.items() if p.constexpr and not p.heuristic and n not in self.derive]
         options = [n for n in self.options if n not in self.parameters and n not in self.derive]
         given = {*self.probe.knobs, *self.overrides.domains, *self.overrides.sets}
@@ -212,7 +216,7 @@ class _DescriptionBuilder:
         return KnobKind.OPTION if name in self.options else KnobKind.HOST
 
     def _domain(self, name: str, values: Config) -> tuple[tuple[Value, ...] | None, str]:
-        """The domain of a knob, or None and why it is no knob."""
+        """Return the domain of a knob, or None and the reason why it is no knob."""
         given = self.overrides.domains.get(name, self.probe.knobs.get(name))
         if given is not None:
             if not given:
@@ -240,7 +244,7 @@ class _DescriptionBuilder:
         return None, f"no domain can be inferred around {values[name]!r} (--domain {name}=…)"
 
     def _fix(self, name: str, value: Value, fixed: Config) -> None:
-        """Keep a value that is not turned; what only host expressions read is no business of the compiler's."""
+        """Keep a value that is not probed: in the shape if only host expressions read the name, else in `fixed`."""
         (self.shape if self._kind(name) is KnobKind.HOST else fixed)[name] = value
 
     def _note_fixed(self, name: str, why: str) -> None:
@@ -264,7 +268,7 @@ class _DescriptionBuilder:
             )
 
     def _arguments(self) -> dict[str, Value]:
-        """A value or type for each run-time argument; what is not given is inferred from its use and name."""
+        """Return a value or type for each run-time argument, inferred from its use and name if it is not given."""
         given = {**self.probe.args, **self.shape, **self.overrides.args}
         kinds = infer_argument_kinds(self.inspection.functions, self.inspection.parameters)
         args: dict[str, Value] = {}
@@ -299,7 +303,11 @@ class _DescriptionBuilder:
         return args
 
     def _checked(self, name: str, value: Value) -> Value:
-        """A given argument, refused if its text is no type."""
+        """Return a given argument.
+
+        Raises:
+            UsageError: its text is no type.
+        """
         if isinstance(value, str) and (complaint := dtypes.complaint(value)):
             if value.startswith("py:"):
                 complaint = "infinities and NaN are no argument values here; a compile sees only the type: fp32"
@@ -307,7 +315,7 @@ class _DescriptionBuilder:
         return value
 
     def _warn_of_strides(self, args: Mapping[str, Value], inferred: Sequence[str]) -> None:
-        """Say it first where no stride is 1 and one could be: then much less is compiled in."""
+        """Put a note first if no stride is 1 and one could be: a stride of 1 makes another program."""
         strides = [n for n in args if "stride" in n.lower()]
         functions = self.inspection.functions
         guessed = [n for n in contiguity.open_strides(functions, strides) if n in inferred]

@@ -9,11 +9,12 @@ from gluonmap.model.candidate import Value
 
 FLAG = re.compile(r"(use|has|is|enable|with|allow|do|even|apply)_", re.IGNORECASE)
 """Names of knobs that are tested for truth."""
+
 CACHE_MODIFIERS: tuple[Value, ...] = (None, ".ca", ".cg", ".cv")
 
 
 def infer_domain(name: str, value: Value) -> tuple[Value, ...] | None:
-    """Values worth trying around a baseline; None where the value does not tell."""
+    """Return values worth trying around a baseline; None if neither the name nor the value suggests any."""
     if isinstance(value, bool):
         return (False, True)
     if value in (0, 1) and FLAG.match(name):
@@ -28,19 +29,19 @@ def infer_domain(name: str, value: Value) -> tuple[Value, ...] | None:
 
 
 def in_order(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Numbers in ascending order; anything else as it is."""
+    """Return numbers in ascending order, and any other values as they are."""
     if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
         return tuple(sorted(values))  # type: ignore[type-var]
     return values
 
 
 def distinct(values: Iterable[Value]) -> tuple[Value, ...]:
-    """Values without repeats, in order; True and 1 are different values."""
+    """Return the values in order, without repeats. True and 1 are different values."""
     return tuple({repr(v): v for v in values}.values())
 
 
 def with_baseline(domain: tuple[Value, ...], baseline: Value) -> tuple[Value, ...]:
-    """The domain without repeats and with the baseline in it: in its place among numbers, else in front."""
+    """Return the domain without repeats and with the baseline: in its place among numbers, else in front."""
     domain = distinct(domain)
     if repr(baseline) in map(repr, domain):
         return domain

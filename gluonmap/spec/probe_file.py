@@ -1,4 +1,4 @@
-"""Read what users write beside a kernel: probe files and shipped configuration files. Nothing in them is executed.
+"""Probe files and shipped configuration files, which users write for a kernel. Nothing in them is executed.
 
 A probe file is a Python module whose declarations (`KNOBS`, `BASELINE`, …) are literals; its functions (`inputs`,
 `reference`) are for the later stages. `docs/probe-files.md` lists the names.
@@ -19,14 +19,15 @@ from gluonmap.model.candidate import Config, Value
 from gluonmap.model.errors import UsageError
 
 RAGGED = "ragged"
-"""The regime whose sizes no tile divides: every check runs it too."""
+"""The regime whose sizes no tile divides; every check runs it too."""
+
 RUN = "run"
 """The regime of a run on the CPU; its sizes may be expressions over the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeFile:
-    """What a probe file declares, merged for one target."""
+    """Declarations of a probe file, merged for one target."""
 
     path: str = ""
     kernel: str = ""
@@ -37,17 +38,17 @@ class ProbeFile:
     derive: dict[str, str] = field(default_factory=dict)
     grid: str = ""
     restrict: tuple[str, ...] = ()
-    """What its author demands of a configuration."""
+    """Conditions on a configuration, as expressions."""
     targets: tuple[str, ...] = ()
-    """Targets that it is for; empty: any."""
+    """Targets that the file is for; empty: any."""
     tolerance: dict[str, float] = field(default_factory=dict)
     """Output → relative error that a check accepts."""
     functions: tuple[str, ...] = ()
-    """Functions that it defines: `inputs` and `reference` are for the stages on a device."""
+    """Functions that the file defines: `inputs` and `reference` are for the stages beyond the compile."""
     tree: str = ""
-    """Hash of its syntax tree, without the declarations that say what to ask: these are part of a question anyway."""
+    """Hash of the file's syntax tree without the declarations that become part of every question."""
     export: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Format of `gluonmap export` -> what names its files."""
+    """Format of `gluonmap export` -> the values that name its files."""
 
     def for_kernel(self, kernel: str) -> ProbeFile:
         """Return this probe file if it is about `kernel` or names no kernel, else an empty one."""
@@ -61,27 +62,27 @@ _DECLARATIONS = (
 
 
 def read_probe(path: Path, target: str) -> ProbeFile:
-    """The declarations of a probe file for `target`, its `TARGETS` overrides merged in.
+    """Return the declarations of a probe file for `target`, with the entry of `TARGETS` merged in.
 
     Raises:
         UsageError: the file cannot be read or parsed, or a declaration is no literal or of the wrong kind.
     """
     tree = _tree(path)
-    told = _literals(path, tree)
-    overrides = _mapping(path, told.get("TARGETS", {}), "TARGETS")
-    special = _mapping(path, overrides.get(target, {}), f"TARGETS[{target!r}]")
+    declared = _literals(path, tree)
+    by_target = _mapping(path, declared.get("TARGETS", {}), "TARGETS")
+    special = _mapping(path, by_target.get(target, {}), f"TARGETS[{target!r}]")
     if unknown := set(special) - set(_DECLARATIONS):
         raise UsageError(
             f"{path}: TARGETS[{target!r}] declares {', '.join(sorted(unknown))}; it knows {', '.join(_DECLARATIONS)}."
         )
 
     def merged(name: str) -> dict[str, Any]:
-        return _mapping(path, told.get(name, {}), name) | _mapping(path, special.get(name, {}), name)
+        return _mapping(path, declared.get(name, {}), name) | _mapping(path, special.get(name, {}), name)
 
     knobs = {k: _domain(path, k, v) for k, v in merged("KNOBS").items()}
     return ProbeFile(
         path=str(path),
-        kernel=str(special.get("KERNEL", told.get("KERNEL", ""))),
+        kernel=str(special.get("KERNEL", declared.get("KERNEL", ""))),
         knobs=knobs,
         baseline=_plain_values(path, "BASELINE", merged("BASELINE")),
         args=_plain_values(path, "ARGS", merged("ARGS")),
@@ -90,9 +91,9 @@ def read_probe(path: Path, target: str) -> ProbeFile:
             for k, v in merged("SHAPES").items()
         },
         derive={k: str(v) for k, v in merged("DERIVE").items()},
-        grid=str(special.get("GRID", told.get("GRID", ""))),
-        restrict=_texts(path, "RESTRICT", special.get("RESTRICT", told.get("RESTRICT", []))),
-        targets=tuple(overrides),
+        grid=str(special.get("GRID", declared.get("GRID", ""))),
+        restrict=_texts(path, "RESTRICT", special.get("RESTRICT", declared.get("RESTRICT", []))),
+        targets=tuple(by_target),
         tolerance=_tolerances(path, merged("TOLERANCE")),
         functions=tuple(node.name for node in tree.body if isinstance(node, ast.FunctionDef)),
         tree=_code_hash(tree),
@@ -101,11 +102,11 @@ def read_probe(path: Path, target: str) -> ProbeFile:
 
 
 def _code_hash(tree: ast.Module) -> str:
-    told = {*_DECLARATIONS} - {"ARGS"}  # functions do read ARGS
+    hidden = {*_DECLARATIONS} - {"ARGS"}  # the file's functions read ARGS, so it stays in the hash
     code = [
         ast.dump(node)
         for node in tree.body
-        if not (isinstance(node, ast.Assign) and {t.id for t in node.targets if isinstance(t, ast.Name)} & told)
+        if not (isinstance(node, ast.Assign) and {t.id for t in node.targets if isinstance(t, ast.Name)} & hidden)
     ]
     return hashlib.sha256("\n".join(code).encode()).hexdigest()[:16]
 
@@ -148,11 +149,11 @@ def _texts(path: Path, name: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _tolerances(path: Path, told: dict[str, Any]) -> dict[str, float]:
-    for name, value in told.items():
+def _tolerances(path: Path, declared: dict[str, Any]) -> dict[str, float]:
+    for name, value in declared.items():
         if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
             raise UsageError(f"{path}: TOLERANCE of {name} must be a relative error such as 1e-3, not {value!r}.")
-    return {name: float(value) for name, value in told.items()}
+    return {name: float(value) for name, value in declared.items()}
 
 
 def _domain(path: Path, knob: str, values: Any) -> tuple[Value, ...]:
@@ -173,7 +174,7 @@ def _plain_values(path: Path, name: str, mapping: dict[str, Any]) -> dict[str, V
 
 
 def find_probe(kernel_file: Path, root: Path) -> Path | None:
-    """The probe file that bears the kernel's name: below probes/ as below kernels/, one level up, or beside it."""
+    """Return the probe file of the kernel's name: below probes/ as below kernels/, in probes/, or next to it."""
     below = below_kernels(kernel_file)
     places = [root / "probes" / below, root / "probes" / below.name]
     anchor = _kernels_folder(kernel_file)
@@ -185,7 +186,7 @@ def find_probe(kernel_file: Path, root: Path) -> Path | None:
 
 
 def below_kernels(kernel_file: Path) -> Path:
-    """The kernel file's path below its `kernels/` folder; its bare name where there is none."""
+    """Return the kernel file's path below its `kernels/` folder; its bare name if there is no such folder."""
     anchor = _kernels_folder(kernel_file)
     return kernel_file.relative_to(anchor) if anchor else Path(kernel_file.name)
 
@@ -195,7 +196,7 @@ def _kernels_folder(kernel_file: Path) -> Path | None:
 
 
 def read_config(text: str, shape: dict[str, Value]) -> tuple[Config, str]:
-    """One configuration of an aiter or vLLM style JSON file ("FILE" or "FILE#ENTRY"), and which entry it is.
+    """Return one configuration of an aiter or vLLM style JSON file ("FILE" or "FILE#ENTRY"), and its entry.
 
     A flat file is one configuration. Of several entries: the named one, else "any", else the one for the shape's M
     (vLLM: the nearest number; aiter: the smallest M_LEQ_x that holds it), else the first.
@@ -214,28 +215,28 @@ def read_config(text: str, shape: dict[str, Value]) -> tuple[Config, str]:
 
 
 def read_entries(name: str) -> dict[str, dict[str, Any]]:
-    """Every entry of an aiter or vLLM style JSON file as it stands there; a flat file is one, named "".
+    """Return every entry of an aiter or vLLM style JSON file as written; a flat file is one entry, named "".
 
-    Entries within entries are named with slashes: "gmm/default". Texts that stand beside entries are comments.
+    Entries within entries are named with slashes: "gmm/default". Texts next to entries are comments.
 
     Raises:
         UsageError: no such file, no JSON, nothing in it.
     """
     try:
-        told = msgspec.json.decode(Path(name).read_bytes())
+        content = msgspec.json.decode(Path(name).read_bytes())
     except OSError as error:
         raise UsageError(f"cannot read the configuration file {name}: {error.strerror}.") from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"the configuration file {name} is no JSON: {error}.") from error
-    if not isinstance(told, dict) or not told:
+    if not isinstance(content, dict) or not content:
         raise UsageError(f"the configuration file {name} holds no configuration (a JSON object was expected).")
-    return dict(_entries(told, ""))
+    return dict(_entries(content, ""))
 
 
-def _entries(told: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    inner = {key: value for key, value in told.items() if isinstance(value, dict)}
-    if not inner or not all(isinstance(value, dict | str) for value in told.values()):
-        yield path, told
+def _entries(content: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    inner = {key: value for key, value in content.items() if isinstance(value, dict)}
+    if not inner or not all(isinstance(value, dict | str) for value in content.values()):
+        yield path, content
         return
     for key, value in inner.items():
         yield from _entries(value, f"{path}/{key}" if path else key)

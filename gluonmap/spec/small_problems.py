@@ -1,10 +1,10 @@
-"""Sizes for a run on the CPU: as small as a kernel's loops and grid allow, and still calls of the same program.
+"""Sizes for a run on the CPU: as small as a kernel's loops and grid allow, in calls of the same program.
 
-A size is halved while the compiler is told the same (divisibility by 16, derived constexpr parameters) and every size
-that the grid depends on has two work-groups. Others keep a few rounds of the loop that runs over them. Sizes that
-differ stay different, or an exchange of two strides would not show. Sizes that no tile divides shrink by powers of two
-and stay what they are: as often even as before. Where larger sizes give no more work-groups (a persistent kernel), each
-keeps two tiles, if that is affordable.
+A size is halved while the compiler's view of the call stays the same (divisibility by 16, derived constexpr parameters)
+and every size that the grid depends on has two work-groups. Other sizes keep a few rounds of the loop that runs over
+them. Sizes that differ stay different, because an exchange of two strides would not show otherwise. Sizes that no tile
+divides shrink by powers of two, so that the largest power of two that divides them stays. Where larger sizes give no
+more work-groups (a persistent kernel), each work-group keeps two tiles if that is affordable.
 """
 
 from __future__ import annotations
@@ -18,24 +18,29 @@ from gluonmap.model.errors import UsageError
 
 Shape = dict[str, Value]
 CallAt = Callable[[Shape], Call]
-"""The call at some sizes. Raises UsageError where host code cannot compute it."""
+"""Sizes -> the call. Raises UsageError if host code cannot compute it."""
+
 ROUNDS = 4
-"""Of a loop over a size, at least."""
+"""Rounds that a loop over a size keeps at least."""
+
 AFFORDABLE = 1 << 18
-"""Product of the sizes up to which each work-group of a persistent kernel keeps two tiles."""
+"""Largest product of the sizes at which each work-group of a persistent kernel keeps two tiles."""
+
 LEAST = 256
-"""Elements of a size that no tile is known for."""
+"""Elements that a size keeps at least if no tile of it is known."""
+
 _RINGS = ("BUFFER", "STAGE")
-"""In the names of knobs that say how many tiles are under way at once."""
+"""Parts of the names of knobs that set how many tiles are in flight at once."""
 
 
 def shrink(
     calls: Sequence[CallAt], shape: Shape, *, groups: int = 2, whole: bool = True, affordable: int = AFFORDABLE
 ) -> Shape:
-    """The smallest sizes found of calls that stay the programs they are at `shape`, one for each of `calls`.
+    """Return the smallest sizes found at which every call is still the program that it is at `shape`.
 
-    groups: work-groups that each size which the grid depends on must still have. whole: halve sizes, so that every tile
-    that divided one still does; else keep how often a size is even.
+    groups: number of work-groups that remain along each size that the grid depends on. whole: halve sizes while they
+    are even; else subtract powers of two and keep the largest power of two that divides a size. affordable: largest
+    product of the sizes at which each work-group of a persistent kernel keeps two tiles.
 
     Raises:
         UsageError: a call cannot be computed at `shape` itself.
@@ -70,8 +75,9 @@ def shrink(
 
 
 def work_group_cap(call: CallAt, shape: Shape, small: Shape) -> int:
-    """Work-groups that no larger size gives more of, at `shape`, where more do at `small`: each of a persistent kernel
-    has several tiles there, and here one. 0: there is no such bound.
+    """Return the number of work-groups at `shape` if larger sizes give no more there, but do at `small`; else 0.
+
+    Such a kernel is persistent: a work-group has several tiles at `shape`, and one at `small`.
     """
 
     def grows(at: Shape) -> bool:
@@ -83,7 +89,7 @@ def work_group_cap(call: CallAt, shape: Shape, small: Shape) -> int:
 
 
 def _enough(call: CallAt, shape: Shape, name: str, groups: int, affordable: int) -> Callable[[Shape], bool]:
-    """Whether a size is still large enough for one call."""
+    """Return the test of whether the size `name` is still large enough for one call."""
     one = _work_groups(call, {**shape, name: 1})
     now = _work_groups(call, shape)
     if one and now and one < now:
@@ -94,14 +100,15 @@ def _enough(call: CallAt, shape: Shape, name: str, groups: int, affordable: int)
     config = call(shape).config
     floor = ROUNDS * _tile(config, name) or LEAST
     if floor == LEAST and now and _is_constant(call, shape, now):
-        # Whatever the kernel loops over: two rounds of the largest tile it may have, for all work-groups together.
+        # The grid does not show what the kernel loops over: keep two rounds of the largest possible tile for all
+        # work-groups together.
         rounds = 2 * now * max([1, *(v for v in config.values() if type(v) is int)])
         floor = max(floor, min(rounds, affordable))
     return lambda candidate: int(candidate[name] or 0) >= floor
 
 
 def _two_tiles(call: CallAt, shape: Shape, name: str, now: int, affordable: int) -> int:
-    """Smallest size seen that leaves each work-group two tiles, where larger ones give no more work-groups; else 0."""
+    """Return the smallest size that leaves each work-group two tiles if larger sizes give no more groups, else 0."""
     size = int(shape[name] or 0)
     if _work_groups(call, {**shape, name: size // 2}) != now:
         return 0
@@ -112,13 +119,15 @@ def _two_tiles(call: CallAt, shape: Shape, name: str, now: int, affordable: int)
 
 
 def _is_constant(call: CallAt, shape: Shape, now: int) -> bool:
-    """Whether the grid depends on no size at all."""
+    """Return whether the grid depends on no size."""
     return all(_work_groups(call, {**shape, n: 1}) == now for n, v in shape.items() if type(v) is int)
 
 
 def _tile(config: Config, name: str) -> int:
-    """Largest tile of a size, by the names that kernels give them (BLOCK_K, BLOCK_SIZE_K of K), times what is under
-    way beyond the usual; 0: none is known."""
+    """Return the largest tile of a size, found by name (BLOCK_K, BLOCK_SIZE_K for K); 0: none is known.
+
+    It is larger in proportion where more tiles are in flight at once than `ROUNDS` covers.
+    """
     numbers = {n: v for n, v in config.items() if isinstance(v, int) and not isinstance(v, bool)}
     tiles = [v for n, v in numbers.items() if n.upper().endswith(f"_{name.upper()}") and v > 1]
     rings = [v for n, v in numbers.items() if any(word in n.upper() for word in _RINGS)]
@@ -134,19 +143,22 @@ def _work_groups(call: CallAt, shape: Shape) -> int | None:
 
 
 def _powers(size: int) -> list[int]:
-    """Powers of two below a size, the largest first."""
+    """Return the powers of two up to a size, the largest first."""
     return [1 << place for place in reversed(range(size.bit_length()))]
 
 
 def _evenness(size: int) -> int:
-    """Largest power of two that divides it."""
+    """Return the largest power of two that divides a size."""
     return size & -size
 
 
 def _same_program(one: Call, other: Call) -> bool:
-    """As far as host code can tell: constexpr parameters, and what the compiler is told of each argument."""
-    return repr(one.config) == repr(other.config) and _told(one) == _told(other)
+    """Return whether constexpr parameters and specialisations of the arguments are equal.
+
+    Host code cannot compare more.
+    """
+    return repr(one.config) == repr(other.config) and _specialisation(one) == _specialisation(other)
 
 
-def _told(call: Call) -> dict[str, str]:
+def _specialisation(call: Call) -> dict[str, str]:
     return {name: describe_argument(value) for name, value in call.args.items()}

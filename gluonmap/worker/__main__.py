@@ -1,7 +1,7 @@
-"""One candidate in a fresh interpreter, by hand: `python -m gluonmap.worker JOB [FOLDER]`, the job as JSON text.
+"""Run one candidate in a fresh interpreter, by hand: `python -m gluonmap.worker JOB [FOLDER]`, the job as JSON text.
 
-`gluonmap repeat` starts it. Everything that the compiler prints goes to the terminal; the evidence goes to stdout,
-and to FOLDER if there is one; the process leaves with the documented exit status, or dies as the candidate does.
+`gluonmap repeat` starts it. The compiler's output goes to the terminal. The evidence goes to stdout, and to FOLDER if
+it is given. The process exits with the documented status, or dies as the candidate does.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import tempfile
 
 import msgspec
 
+from gluonmap.worker import jobs, preload, progress
+from gluonmap.worker.protocol import LOCK_FILE, Job
+from gluonmap.worker.server import use_temporary
+
 
 def main() -> None:
     if len(sys.argv) not in (2, 3):
         sys.exit("usage: python -m gluonmap.worker JOB [FOLDER]   (`gluonmap repeat --show MAP KNOB=VALUE` makes it)")
-    from gluonmap.worker import jobs, preload, progress
-    from gluonmap.worker.protocol import LOCK_FILE, Job
-    from gluonmap.worker.server import use_temporary
-
     job = msgspec.json.decode(sys.argv[1], type=Job)
     folder = sys.argv[2] if len(sys.argv) == 3 else tempfile.mkdtemp(prefix=f"gluonmap-{os.getpid()}-")
-    # Held until this process ends, however it ends: then another run sweeps the folder.
+    # The lock is held until this process ends, however it ends. After that another run may sweep the folder.
     fcntl.flock(os.open(os.path.join(folder, LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC), fcntl.LOCK_EX)
     terminal = os.dup(1)  # the code under test may close its own
     use_temporary(folder)
@@ -38,7 +38,7 @@ def main() -> None:
     os.write(terminal, msgspec.json.format(msgspec.json.encode(evidence), indent=2) + b"\n")
     if len(sys.argv) == 2:
         shutil.rmtree(folder, ignore_errors=True)
-    os._exit(evidence.status)  # exit handlers of the code under test must not get a say
+    os._exit(evidence.status)  # exit handlers of the code under test must not run
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run-time arguments that exist only as far as a compile looks: a dtype, an alignment, a size."""
+"""Stand-ins for run-time arguments. They have what a compile reads: a dtype, an alignment, a size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gluonmap.model.dtypes import DESCRIPTOR, DTYPES, INTEGERS, POINTER
 
 
 class Dtype(str):
-    """Prints like a torch dtype, so that torch need not be imported."""
+    """A dtype that prints like torch's, so that torch need not be imported."""
 
     itemsize: int
 
@@ -31,7 +31,7 @@ class Dtype(str):
 
 @dataclass
 class Pointer:
-    """Stands in for a tensor on the device; it has no memory."""
+    """A stand-in for a tensor on the device. It has no memory."""
 
     dtype: Dtype
     address: int = 0
@@ -41,7 +41,7 @@ class Pointer:
         return self.address
 
     def ptr_range(self) -> int:
-        """Size of the tensor's storage in bytes: below 2 GB, so that buffer instructions may be used."""
+        """Return the size of the tensor's storage in bytes: below 2 GB, so that buffer instructions may be used."""
         return 1 << 20
 
     def stride(self, dim: int | None = None) -> Any:
@@ -66,9 +66,9 @@ class Pointer:
 
 
 def make(value: Value, target_backend: str) -> Any:
-    """The argument that a text such as "*bf16", "i32:16" or "tensordesc<fp16[64, 32]>" describes, or the number.
+    """Return the argument that a text such as "*bf16", "i32:16" or "tensordesc<fp16[64, 32]>" describes.
 
-    The text is one that `dtypes` has no complaint about.
+    A value that is not a text is returned as it is. The text must be valid according to `dtypes`.
     """
     if not isinstance(value, str):
         return value
@@ -84,16 +84,17 @@ def make(value: Value, target_backend: str) -> Any:
 
 
 def _descriptor(dtype: str, block: list[int], backend: str) -> Any:
-    """A host tensor descriptor over a mock tensor of 4096 elements a side."""
+    """Return a host tensor descriptor over a stand-in tensor of 4096 elements a side."""
     shape = [4096] * len(block)
     strides = [4096**i for i in reversed(range(len(block)))]
     return descriptor(Pointer(Dtype(dtype), shape=tuple(shape)), shape, strides, dtype, block, backend)
 
 
 def descriptor(base: Any, shape: list[int], strides: list[int], dtype: str, block: list[int], backend: str) -> Any:
-    """A host tensor descriptor over a tensor, in the default layout for its block."""
+    """Return a host tensor descriptor over a tensor, in the default layout for its block."""
+    # Triton's modules are imported here: the worker's parent never imports Triton.
     if backend == "hip":
-        try:
+        try:  # the module's name differs between Triton releases
             from triton.experimental.gluon.amd.cdna5 import TensorDescriptor
         except ImportError:
             from triton.experimental.gluon.amd.gfx1250 import TensorDescriptor
@@ -103,8 +104,8 @@ def descriptor(base: Any, shape: list[int], strides: list[int], dtype: str, bloc
 
 
 def default_layout(dtype: str, block: list[int], backend: str) -> Any:
-    """The layout in shared memory that a descriptor's block gets where nobody names one."""
-    from triton.experimental.gluon import language as gl
+    """Return the layout in shared memory that a descriptor's block gets if none is named."""
+    from triton.experimental.gluon import language as gl  # weight of Triton
 
     if backend == "hip":
         return gl.PaddedSharedLayout.with_identity_for([[block[-1], 8]], block, [1, 0])
@@ -112,6 +113,6 @@ def default_layout(dtype: str, block: list[int], backend: str) -> Any:
 
 
 def element_name(dtype: str) -> str:
-    """Gluon's name of a type that a descriptor's text names: "float16" for "fp16"."""
+    """Return Gluon's name of a type in a descriptor's text: "float16" for "fp16"."""
     names = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "u8": "uint8", "i8": "int8"}
     return names.get(dtype, dtype).replace("fp8e4nv", "float8e4nv").replace("fp8e5", "float8e5")

@@ -1,4 +1,4 @@
-"""What a launch computed, against the probe's reference: errors, places of NaN, guards, the same bits twice."""
+"""The check of a launch against the probe's reference: errors, positions of NaN, guards, equal bits in two launches."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from gluonmap.model import exitcode
 from gluonmap.model.verdict import Check, Finding, OutputError
 from gluonmap.worker.tensors import Mismatch, Tensors
 
 POISONS = {1: 0xFF, 0: 0x5A, 2: 0xC3}
-"""Seed of the inputs → what fills the outputs before a launch. What is left unwritten can be right by chance for one of
-the two at most. The two launches of one seed find the same, or what is unwritten would pass for a race."""
+"""Seed of the inputs → byte that fills the outputs before a launch. An element that the kernel leaves unwritten can be
+right by chance for at most one of the bytes. Both launches of a seed get the same byte: otherwise an unwritten element
+would look like a data race."""
 SEEDS = (1, 0)
 THOROUGH = (2, *SEEDS)
-"""Of a check that is to look closer."""
+"""Seeds of a thorough check."""
 LAUNCHES = 2
-"""Of each case."""
+"""Launches of each case."""
 DIFFERS = "differs from the baseline"
-"""The kind of what is wrong where no reference says which of the two is right."""
+"""Kind of a difference if no reference decides which of the two results is right."""
 DEFAULT_TOLERANCES = {
     "float64": 1e-12,
     "float32": 1e-5,
@@ -30,15 +33,15 @@ DEFAULT_TOLERANCES = {
     "float8_e5m2": 2e-1,
     "float8_e5m2fnuz": 2e-1,
 }
-"""Relative error where the probe file declares none; whole numbers must be equal. A rounding of every element costs a
+"""Tolerated relative error if the probe file declares none; integers must be equal. Rounding every element costs a
 quarter of it or less: 2.8e-4 in float16, 2.3e-3 in bfloat16."""
 ELEMENTWISE = 10.0
-"""An element may be wrong by so many times the tolerance, of its own size and the output's root mean square together:
-roundings stay far below, and a bad column, which a norm over all hides, does not."""
+"""Bound on the error of an element, in units of tolerance * (its size + the output's root mean square). Roundings stay
+far below it. A bad column, which a norm over all elements hides, exceeds it."""
 
 
 class Wrong(Exception):
-    """The numbers are wrong, or something was written where nothing may be; `kind` says in a word which."""
+    """The results are wrong, or a launch wrote outside of its outputs. `kind` names the error in a few words."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
@@ -47,20 +50,20 @@ class Wrong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One call with one set of inputs; `launch(outputs)` runs it with these tensors in the place of its own outputs."""
+    """One call with one set of inputs. `launch(outputs)` runs it with these tensors instead of its own outputs."""
 
     label: str
     """"default" or "ragged"."""
     seed: int
     inputs: Mapping[str, Any]
-    """All that the probe file's `inputs` returned."""
+    """Everything that the probe file's `inputs` returned."""
     reference: Callable[[Mapping[str, Any]], Any]
     launch: Callable[[Mapping[str, Any]], None]
 
 
 @dataclass
 class Checker:
-    """Runs cases and keeps what was found, the worst of each output."""
+    """A check of several cases. It keeps the worst error of each output."""
 
     tensors: Tensors
     tolerance: Mapping[str, float]
@@ -69,27 +72,27 @@ class Checker:
     runs: int = 0
     racy: bool = False
     findings: tuple[Finding, ...] = ()
-    """Of a sanitizer, where one watches the launches."""
+    """Findings of the sanitizer, if it observes the launches."""
     writes: frozenset[str] = frozenset()
-    """Outputs of the launch under way that hold nothing the kernel may read."""
+    """Outputs of the present launch with undefined content: the kernel must write before it reads."""
     kind: str = ""
-    """What to call any difference; empty: by its own kind."""
+    """Kind of every difference; "" means the kind of the error itself."""
     _kept: bool | None = None
 
     def meet_baseline(self) -> None:
-        """From here on the reference is what the baseline leaves of the same tensors."""
+        """Compare with the baseline's results from now on."""
         self.kind, self._kept = DIFFERS, True
 
     def found(self) -> Check:
-        """What is known so far."""
+        """Return the result so far."""
         shapes = tuple(self.shapes)
         return Check(tuple(self.errors.values()), self.runs, shapes, self.racy, findings=self.findings)
 
     def run(self, case: Case, launches: int = LAUNCHES) -> None:
-        """Launch a case so many times, and compare.
+        """Launch a case `launches` times and compare its outputs.
 
         Raises:
-            Wrong: the first thing that is wrong with it.
+            Wrong: the first error that was found.
             Mismatch: the reference cannot be compared.
         """
         self.shapes.setdefault(case.label)
@@ -98,14 +101,14 @@ class Checker:
         before = {n: tensors.copy(t) for n, t in given.items()}
         wanted = self._reference(case, before)
         memory = self._memory(given, wanted)
-        # A tensor that is an input by another name holds what that one is to hold.
+        # If an output is also an input under another name, its content must be kept: it is that input's content.
         kept = self._kept or len(memory) > len(wanted)
         others = {n: (t, before[n]) for n, t in given.items() if n not in memory}
         found: list[dict[str, Any]] = []
         self.writes = frozenset() if kept else frozenset(wanted)
         for _ in range(launches):
             for tensor, copy in others.values() if found else ():
-                tensors.restore(tensor, copy)  # a kernel may use some as room to work in
+                tensors.restore(tensor, copy)  # a kernel may use an input as workspace
             guarded = {n: tensors.guarded(given[n]) for n, own in memory.items() if n == own}
             outputs = {
                 n: guarded[n].tensor if n == own else guarded[own].seen_as(given[n]) for n, own in memory.items()
@@ -118,7 +121,7 @@ class Checker:
             case.launch(outputs)
             self.runs += 1
             found.append({n: tensors.copy(outputs[n]) for n in wanted})
-            # Guards first: a launch that writes elsewhere may have spoilt what the values say.
+            # Guards come first: a write outside of an output may also be the cause of wrong values.
             for name, buffer in guarded.items():
                 if not buffer.intact():
                     text = f"{name}: something was written outside of it, within 64 KiB of its borders"
@@ -127,14 +130,14 @@ class Checker:
         for left in found:
             self._compare(case, left, wanted)
         changed = [t for n, t in wanted.items() if not (self.kind and tensors.same_bits(t, before[n]))]
-        if not any(map(tensors.tells, changed)):
+        if not any(map(tensors.has_finite, changed)):
             raise Mismatch(f"there is nothing to compare: no output has a finite number ({_at(case)})")
 
     def _memory(self, given: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
-        """Every output, and every tensor that is one by another name → the output whose memory it has.
+        """Return, for every output and every tensor with an output's memory, the name of that output.
 
         Raises:
-            Mismatch: an output has some of its elements in common with another tensor.
+            Mismatch: an output shares some, but not all, of its memory with another tensor.
         """
         found: dict[str, str] = {}
         for name in names:
@@ -149,42 +152,42 @@ class Checker:
 
     def _reference(self, case: Case, before: Mapping[str, Any]) -> dict[str, Any]:
         with self.tensors.exactly():
-            told = self._told(case, case.inputs, before)
+            wanted = self._evaluated(case, case.inputs, before)
             if self._kept is None:
-                self._kept = self._reads_outputs(case, told, before)
-        return told
+                self._kept = self._reads_outputs(case, wanted, before)
+        return wanted
 
-    def _told(self, case: Case, inputs: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-        """What the reference says of these inputs. Whatever it changes of them is put back."""
-        told = case.reference(inputs)
-        if not isinstance(told, Mapping) or not told:
+    def _evaluated(self, case: Case, inputs: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the reference's outputs for these inputs. Inputs that it changed are restored."""
+        wanted = case.reference(inputs)
+        if not isinstance(wanted, Mapping) or not wanted:
             raise Mismatch("reference() must return a dict: output → tensor")
-        for name, value in told.items():
+        for name, value in wanted.items():
             if not self.tensors.is_tensor(case.inputs.get(name)):
                 raise Mismatch(f"reference() names {name!r}, which is no tensor of inputs()")
             if not self.tensors.is_tensor(value):
                 raise Mismatch(f"the reference of {name} is no tensor but {type(value).__name__}")
-        # It may hand back an input, which a launch may write.
-        told = {name: self.tensors.copy(value) for name, value in told.items()}
+        # The reference may return an input, which a launch may overwrite.
+        wanted = {name: self.tensors.copy(value) for name, value in wanted.items()}
         for name, copy in before.items():
             if not self.tensors.same_bits(inputs[name], copy):
                 self.tensors.restore(inputs[name], copy)
-        return told
+        return wanted
 
-    def _reads_outputs(self, case: Case, told: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-        """Whether the reference depends on what is in the outputs before: then so may the kernel, and it is kept."""
+    def _reads_outputs(self, case: Case, wanted: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+        """Return whether the reference reads the outputs. Then the kernel may read them too: they are not poisoned."""
         changed = dict(case.inputs)
-        for name in told:
+        for name in wanted:
             changed[name] = self.tensors.copy(case.inputs[name])
             self.tensors.poison(changed[name], POISONS[0])
-        rest = {name: copy for name, copy in before.items() if name not in told}
-        again = self._told(case, changed, rest)
-        return any(n not in again or not self.tensors.same_bits(told[n], again[n]) for n in told)
+        rest = {name: copy for name, copy in before.items() if name not in wanted}
+        again = self._evaluated(case, changed, rest)
+        return any(n not in again or not self.tensors.same_bits(wanted[n], again[n]) for n in wanted)
 
     def _compare(self, case: Case, outputs: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
         for name, out in outputs.items():
             if self.kind and all(self.tensors.same_bits(out, other) for other in (wanted[name], case.inputs[name])):
-                continue  # an input, which neither has changed
+                continue  # an input that neither of the two has changed
             try:
                 distance = self.tensors.distance(out, wanted[name])
             except Mismatch as error:
@@ -206,10 +209,10 @@ class Checker:
                 raise Wrong(self.kind or complaint[0], f"{complaint[1]} ({_at(case)})")
 
     def _default(self, case: Case, dtype: str) -> float:
-        """Tolerance of an output of which the probe file says nothing.
+        """Return the tolerance of an output for which the probe file declares none.
 
-        Two configurations may round in between to any type that the kernel is given, up to 16 bits: an output in
-        float32 of factors in bfloat16 is as good as these.
+        Two configurations may round intermediate results to any 16-bit float type of the inputs. So a float32 output
+        of bfloat16 inputs has the tolerance of bfloat16.
         """
         own = DEFAULT_TOLERANCES.get(dtype, 0.0)
         if not self.kind or not own:
@@ -219,7 +222,7 @@ class Checker:
 
 
 def complaint_of(error: OutputError) -> tuple[str, str] | None:
-    """What is wrong with an output, in a word and in a sentence; None where nothing is."""
+    """Return the kind and the description of an output's error; None if it is within its tolerance."""
     name = error.output
     if error.misplaced:
         return "non-finite values", f"{name}: {error.misplaced:,} elements are NaN or infinite where the other is not"
@@ -231,9 +234,7 @@ def complaint_of(error: OutputError) -> tuple[str, str] | None:
 
 
 def worst(errors: Sequence[OutputError]) -> OutputError:
-    """The errors of one output, the largest of each kind."""
-    import msgspec
-
+    """Return the largest error of each kind over several checks of one output."""
     return msgspec.structs.replace(
         errors[-1],
         relative=max(e.relative for e in errors),
@@ -243,7 +244,7 @@ def worst(errors: Sequence[OutputError]) -> OutputError:
 
 
 def cases_of(labels: Iterable[str]) -> list[tuple[str, int]]:
-    """The cases of a check: every shape with every seed, the default shape's first seed last."""
+    """Return the cases of a check: every shape with every seed, in the order of the labels and of SEEDS."""
     return [(label, seed) for label in labels for seed in SEEDS]
 
 
@@ -252,5 +253,5 @@ def _at(case: Case) -> str:
 
 
 def _rounded(number: float) -> float:
-    """Three digits: what follows them says nothing, and a map is read by people."""
+    """Return the number with three digits. Further digits have no meaning, and people read a map."""
     return float(f"{number:.3g}")

@@ -1,4 +1,4 @@
-"""Applies a user's rule to configurations: Python expressions, an `early_config_prune`, a test of one configuration."""
+"""A user's rule applied to configurations: Python expressions, an `early_config_prune`, a test of one configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PHASE = "rule"
 
 
 def chosen(choice: Choice, kernel: load.Kernel, target: targets.Target) -> Evidence:
-    """Evidence that names the configurations that the rule keeps, or the exception that it raised and where."""
+    """Return evidence with the configurations that the rule keeps, or with the exception it raised and its line."""
     try:
         if choice.texts:
             kept, strange = _by_texts(choice.texts, choice.configs), 0
@@ -34,14 +34,17 @@ def chosen(choice: Choice, kernel: load.Kernel, target: targets.Target) -> Evide
 
 
 def _by_texts(texts: Iterable[str], configs: Iterable[Config]) -> list[int]:
-    """As Kernel Tuner reads them: the parameters are names, and what is true is kept."""
+    """Return the positions of the configurations for which all expressions are true.
+
+    The expressions are read as Kernel Tuner reads them: parameters are names.
+    """
     made = [builtins.compile(text.strip(), "<restriction>", "eval") for text in texts]
-    # eval: the user's own text, in a child.
+    # eval runs the user's own text, in a child process.
     return [place for place, config in enumerate(configs) if all(eval(code, {}, dict(config)) for code in made)]
 
 
 def _function(choice: Choice, kernel: load.Kernel) -> Callable[..., Any] | None:
-    """The function; None where the kernel's own autotuner has none, so that everything stays.
+    """Return the rule's function; None if the kernel's own autotuner has none, so that everything is kept.
 
     Raises:
         LookupError: the file has no such function.
@@ -60,7 +63,7 @@ def _function(choice: Choice, kernel: load.Kernel) -> Callable[..., Any] | None:
 def _by_function(
     function: Callable[..., Any] | None, choice: Choice, kernel: load.Kernel, target: targets.Target
 ) -> tuple[list[int], int]:
-    """Places of what it keeps, and how many configurations it returned that are none of these."""
+    """Return the positions of the kept configurations, and the number of returned configurations not in the input."""
     if function is None:
         return list(range(len(choice.configs))), 0
     configs = [_config(config, kernel) for config in choice.configs]
@@ -69,18 +72,18 @@ def _by_function(
     given = {name: arguments.make(value, target.backend) for name, value in choice.args.items()}
     fixed = {name: compile.value_of(name, value, kernel) for name, value in choice.fixed.items()}
     equal = {_text(config): place for place, config in reversed(list(enumerate(configs)))}
-    # Triton hands over what its launch gets: early_config_prune(configs, named_args, **kwargs) (autotuner.py, 3.9.0).
+    # Triton passes the launch's arguments: early_config_prune(configs, named_args, **kwargs) (autotuner.py, 3.9.0).
     returned = function(list(configs), given, grid=(1,), warmup=False, **fixed)
     if not isinstance(returned, Iterable):
         raise TypeError(f"it returned {returned!r}, and a list of configurations was expected")
-    # What it returns would be launched: a configuration that it has changed is not the one that it was given.
+    # A returned configuration would be launched, so a changed one is not the one in the input: compare contents.
     found = [equal.get(_text(config)) for config in returned]
     kept = sorted({place for place in found if place is not None})
     return kept, sum(place is None for place in found)
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:
-    """Whether it is a test of one configuration, as for `filter`: it has one parameter and no more."""
+    """Return whether the function tests one configuration, as for `filter`: it has exactly one parameter."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -92,7 +95,7 @@ def _takes_one(function: Callable[..., Any]) -> bool:
 
 
 def _config(config: Config, kernel: load.Kernel) -> Any:
-    import triton
+    import triton  # weight of Triton
 
     values = {name: compile.value_of(name, value, kernel) for name, value in config.items()}
     options = {name: values.pop(name) for name in targets.LAUNCH_OPTIONS if name in values}
@@ -104,6 +107,6 @@ def _text(config: Any) -> str:
 
 
 def _place(error: Exception, file: str) -> tuple[str, int]:
-    """The last line of the rule's own file that the exception went through."""
+    """Return the file and the last line of the rule's own file in the exception's traceback."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if file and frame.filename == file]
     return (frames[-1].filename, frames[-1].lineno or 0) if frames else ("", 0)

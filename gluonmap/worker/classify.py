@@ -1,4 +1,4 @@
-"""From an exception of the kernel's file, the front end or a compiler pass to an exit status and a reason."""
+"""Exit status and reason of an exception of the kernel's file, the front end or a compiler pass."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _REPR = re.compile(r"^(\w+)\((['\"])(.*)\2,?\)$", re.DOTALL)
 
 
 def classify(error: BaseException, slot: Slot, jit: Any = None, imported: str = "") -> Evidence:
-    """Evidence of a rejection. The phase that the slot notes decides whose rejection it is.
+    """Return the evidence of a rejection. The phase in the slot decides between front end and back end.
 
-    Without `jit` it came of importing the file `imported`.
+    Without `jit` the import of the file `imported` raised the error.
     """
     progress = slot.read()
     inner = innermost(error)
@@ -34,12 +34,12 @@ def classify(error: BaseException, slot: Slot, jit: Any = None, imported: str = 
 
 
 def innermost(error: BaseException) -> BaseException:
-    """The error at the bottom of a chain of causes: a CompilationError in a helper names the helper's line."""
+    """Return the last error in a chain of causes: a CompilationError in a helper has the helper's line."""
     return _chain(error)[-1]
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """An error, its cause, the cause's cause, and so on."""
+    """Return an error, its cause, the cause's cause, and so on."""
     found = [error]
     while found[-1].__cause__ is not None and len(found) < 64:
         found.append(found[-1].__cause__)
@@ -47,9 +47,9 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def message(error: BaseException) -> str:
-    """The first telling line of an error's message, without the source excerpt that Triton puts before it."""
+    """Return the first non-empty line of an error's message, without the source excerpt that Triton prepends."""
     if isinstance(error, SyntaxError):
-        return error.msg  # str() adds the place
+        return error.msg  # str() adds file and line
     text = getattr(error, "error_message", None) or ("" if hasattr(error, "node") else str(error))
     if match := _REPR.match(text.strip()):
         text = f"{match[1]}: {_unquoted(match[2] + match[3] + match[2])}"
@@ -65,14 +65,14 @@ def _unquoted(text: str) -> str:
 
 
 def _kind(error: BaseException, inner: BaseException) -> str:
-    """The class that Triton raised; of a bare CompilationError the class that it wraps."""
+    """Return the name of the class that Triton raised; of a bare CompilationError that of the error it wraps."""
     return type(inner if type(error).__name__ == "CompilationError" else error).__name__
 
 
 def _place(error: BaseException, jit: Any, imported: str) -> tuple[str, str, int]:
-    """File, function and line that a CompilationError points at, a SyntaxError names, or an import came to.
+    """Return the file, function and line of a CompilationError, a SyntaxError or a failed import.
 
-    Of a chain of CompilationErrors the innermost outside Triton's own library: a user can mend that line.
+    In a chain of CompilationErrors it is the innermost line outside Triton's own library: a user can fix that line.
     """
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename, "", error.lineno or 0
@@ -96,7 +96,7 @@ def _pointed_at(error: BaseException, functions: list[Any]) -> tuple[str, str, i
 
 
 def _first_line(jit: Any) -> int:
-    """Line of the file at which Triton's source of a function begins: its `def`, after the decorators."""
+    """Return the line of the file at which Triton's source of a function begins: its `def`, after the decorators."""
     return int(jit.starting_line_number + _lines_before_def(jit))
 
 

@@ -1,7 +1,8 @@
-"""Compile one candidate in this process, stage by stage, and say what came out."""
+"""The compile of one candidate in this process, observed stage by stage."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,11 +20,11 @@ from gluonmap.worker.protocol import Evidence
 
 BINARY = {"hip": "hsaco", "cuda": "cubin"}
 PYTHON_VALUE = "py:"
-"""A configuration's value that begins so is an expression over the kernel's module (a layout, a dtype)."""
+"""Prefix of a configuration's value that is an expression over the kernel's module (a layout, a dtype)."""
 
 
 class Enough(BaseException):
-    """Raised out of Triton's compile when the answer is known before machine code; carries it.
+    """Ends Triton's compile when the evidence is complete before machine code; carries the evidence.
 
     A BaseException, because a front end that catches Exception must not swallow it.
     """
@@ -33,7 +34,7 @@ class Enough(BaseException):
 
 
 class KnownProgram(msgspec.Struct, frozen=True):
-    """What is stored per hash of LLVM IR: the program that it became."""
+    """The program that an LLVM IR became. It is stored by the hash of the IR."""
 
     program: Program
     resources: Resources
@@ -42,7 +43,7 @@ class KnownProgram(msgspec.Struct, frozen=True):
 def compile_candidate(
     kernel: Kernel, candidate: Candidate, target: targets.Target, slot: Slot, known_ir: str = ""
 ) -> Evidence:
-    """Evidence of a compile that came to an end. Exceptions of the front end and the passes go through."""
+    """Return the evidence of a finished compile. Exceptions of the front end and the passes propagate."""
     watch = _Watch(target, candidate.proof, slot, known_ir)
     slot.phase("arguments")
     positional, keywords = bind(kernel, candidate, target)
@@ -64,10 +65,11 @@ def compile_candidate(
 def bind(
     kernel: Kernel, candidate: Candidate, target: targets.Target, args: Mapping[str, Any] | None = None
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments of the launch: positional ones up to the first parameter that is an option too, then keywords.
+    """Return the positional and the keyword arguments of a launch.
 
-    A parameter that bears an option's name must arrive as keyword: the compiler's options are read from there.
-    `args`: the run-time arguments themselves, instead of what stands in for them.
+    A parameter with the name of a compiler option must be a keyword, since Triton reads the options from the keywords.
+    So the positional arguments end before the first such parameter. `args`: the real run-time arguments instead of
+    stand-ins.
     """
     stand_ins = {n: arguments.make(v, target.backend) for n, v in candidate.args.items()} if args is None else args
     given: dict[str, Any] = dict(stand_ins)
@@ -88,27 +90,27 @@ def bind(
 
 
 class BadExpression(Exception):
-    """A `py:` value that is a mistake of the probe, and says nothing about the kernel."""
+    """A `py:` value is a mistake of the probe. It is no evidence about the kernel."""
 
 
 def value_of(name: str, value: Any, kernel: Kernel) -> Any:
-    """A configuration's value as the kernel gets it.
+    """Return a configuration's value as the kernel gets it.
 
     Raises:
-        BadExpression: the expression names what is not there, or is no expression. What a layout's own constructor
-            refuses goes through: a launch with this value would fail as well.
+        BadExpression: the text is not an expression, or names something that does not exist. An exception of a
+            layout's constructor propagates: a launch with this value would fail as well.
     """
     if not isinstance(value, str) or not value.startswith(PYTHON_VALUE):
         return value
     try:
-        return eval(value[len(PYTHON_VALUE) :], _names(kernel))  # the user's own probe, in a child
+        return eval(value[len(PYTHON_VALUE) :], _names(kernel))  # text of the user's own probe, in a child process
     except (NameError, AttributeError, LookupError, SyntaxError) as error:
         raise BadExpression(f"{name}={value!r} is wrong: {type(error).__name__}: {error}") from error
 
 
 def _names(kernel: Kernel) -> dict[str, Any]:
-    """What a `py:` expression may name: Triton, Gluon's language and layouts, and everything in the kernel's module."""
-    import triton
+    """Return the names in a `py:` expression: Triton, Gluon's language and layouts, and the kernel's module."""
+    import triton  # weight of Triton
     from triton import language as tl
     from triton.experimental.gluon import language as gl
 
@@ -117,10 +119,8 @@ def _names(kernel: Kernel) -> dict[str, Any]:
 
 
 def option_names(target: targets.Target) -> dict[str, Any]:
-    """The back end's options and their defaults, as the installed Triton declares them."""
-    import dataclasses
-
-    if target.backend == "hip":
+    """Return the back end's options with their defaults, as the installed Triton declares them."""
+    if target.backend == "hip":  # the imports are here for the weight of Triton
         from triton.backends.amd.compiler import HIPOptions as Options
     else:
         from triton.backends.nvidia.compiler import CUDAOptions as Options
@@ -128,7 +128,7 @@ def option_names(target: targets.Target) -> dict[str, Any]:
 
 
 class _Watch:
-    """Follows Triton's compile stage by stage, and stops it once nothing more can be learnt."""
+    """An observer of Triton's compile stages. It stops the compile once the answer is known."""
 
     def __init__(self, target: targets.Target, proof: Proof, slot: Slot, known_ir: str) -> None:
         self.target, self.proof, self.slot = target, proof, slot
@@ -136,7 +136,7 @@ class _Watch:
         self.ir = ""
 
     def __enter__(self) -> _Watch:
-        from triton.backends import backends
+        from triton.backends import backends  # weight of Triton
 
         self._backend: Any = backends["amd" if self.target.backend == "hip" else "nvidia"].compiler
         self._add_stages = self._backend.add_stages
@@ -164,7 +164,7 @@ class _Watch:
         return run
 
     def _look(self, ir: Any, metadata: Any, options: Any) -> None:
-        """LLVM IR is written: is it over a budget already, or known?"""
+        """Raise `Enough` if the finished LLVM IR exceeds a budget, or became a known program."""
         used = fingerprint.launch_resources(metadata, self.target)
         if over := targets.over_budget(self.target, used):
             raise Enough(Evidence(exitcode.NO_RESOURCES, reason=Reason("budget", over, "llir"), resources=used))

@@ -1,7 +1,7 @@
-"""One candidate executed on the CPU: the machine code that was compiled, on small problems; then its answer.
+"""One candidate executed on the CPU: its machine code, on small problems, and the evidence.
 
-As on a device, with `gluonmap.cdna` in its place: the probe file is imported, inputs are made, the calls run, what they
-leave is compared. Where the probe file has no reference the baseline's own results are to be met.
+The steps are those of a launch on a device, with `gluonmap.cdna` in place of the device: import the probe file, make
+inputs, run the calls, compare. If the probe file has no reference, the baseline's results are the reference.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from gluonmap import cdna
 from gluonmap.cdna.launch import STEPS
@@ -36,15 +37,15 @@ from gluonmap.worker.tensors import Guarded, span
 from gluonmap.worker.trace import Trace
 
 OTHER_PROGRAM = " (another program than at the launch's own sizes)"
-"""Ends sizes, of the user's choice, at which the compiler is told something else."""
+"""Suffix of the user's sizes if the compiler specialises differently for them."""
 THOROUGH_STEPS = 10 * STEPS
 """Instructions that a launch of a thorough run may execute."""
 _ATOMIC = re.compile(r"^\s*\w+_atomic_", re.MULTILINE)
-"""An instruction of global memory; names and paths in the text mean nothing."""
+"""An atomic instruction in assembly text. Names and paths in the text do not match."""
 
 
 class Processor(vendor.Vendor):
-    """The CPU in a device's place: tensors lie in its memory, nothing is asynchronous."""
+    """The CPU in place of a device: tensors are in its memory, and nothing is asynchronous."""
 
     device = "cpu"
 
@@ -58,26 +59,26 @@ class Processor(vendor.Vendor):
 
 
 class Execute(Launch):
-    """Takes one compiled candidate through its calls."""
+    """An execution of one compiled candidate: its calls, with several seeds and orders of waves."""
 
     def __init__(self, job: Job, kernel: Kernel, target: Target, slot: Slot, compiled: Evidence) -> None:
         super().__init__(job, kernel, target, slot, compiled, Processor())
         self.watch = self.trial.watch
         self.sizes: dict[str, str] = {}
         self._programs: dict[str, str] = {DEFAULT: compiled.program.digest if compiled.program else ""}
-        """Digests of what was compiled, by the name of the sizes."""
-        self._prepared: dict[int, tuple[Any, cdna.Kernel]] = {}
-        """What was read of a compiled kernel, which is kept: another one could get its number."""
+        """Name of the sizes → digest of the compiled program."""
+        self._prepared: dict[int, tuple[Any, cdna.PreparedKernel]] = {}
+        """id of a compiled kernel → the kernel and its prepared form. Keeping the kernel keeps its id unique."""
         self._launches = 0
-        """Of the case that runs."""
+        """Launches of the present case."""
         self._case = 0
-        """Its number: each has its own order of waves."""
+        """Number of the present case. Each case has its own order of waves."""
         self._label = DEFAULT
-        """Of its sizes."""
+        """Name of the present sizes."""
         self._has_atomics = False
-        """The order of atomic additions is nobody's promise."""
+        """Some program has atomics. Their order is not defined, so neither are the last bits of their sums."""
         self._store: Path | None = None
-        """Where the answer is to be kept."""
+        """File for the evidence of this program on these inputs."""
         self._trace = Trace(self.bench.trace) if self.bench.trace else None
         if self.trial.baseline:
             self.checker.meet_baseline()
@@ -93,9 +94,9 @@ class Execute(Launch):
     def _run_cases(self) -> None:
         self._begin("inputs")
         try:
-            import torch
+            import torch  # weight; it may also be missing
 
-            torch.set_num_threads(1)  # candidates run beside each other
+            torch.set_num_threads(1)  # several candidates run at the same time
         except (ImportError, AttributeError) as missing:
             raise Stop(exitcode.SKIPPED, "no torch", "inputs() needs torch; one made for CPUs will do") from missing
         probe = self._probe_file()
@@ -119,7 +120,7 @@ class Execute(Launch):
                 self._store = stored
 
     def run(self) -> Evidence:
-        """Evidence of the run; kept for other candidates of this very program on these very inputs."""
+        """Return the evidence of the run. It is stored for other candidates with the same program and inputs."""
         evidence = super().run()
         if evidence.check is not None:
             found = msgspec.structs.replace(
@@ -144,7 +145,7 @@ class Execute(Launch):
         return ["inputs"] if self.trial.baseline else ["inputs", "reference"]
 
     def _ready(self, label: str) -> Candidate:
-        """A call, compiled if it is not the candidate's own program."""
+        """Return a call. It is compiled if it is not the candidate's own program."""
         call = self.trial.small[label]
         self.sizes[label] = ", ".join(f"{name}={value}" for name, value in call.shape.items())
         if call.args == self.candidate.args and call.config == self.candidate.config:
@@ -173,27 +174,27 @@ class Execute(Launch):
         return dataclasses.replace(case, reference=lambda inputs: self._baseline(met, inputs))
 
     def _demand_memory(self, call: Candidate, given: Mapping[str, Any]) -> None:
-        """Stop where a pointer has no tensor, or a tensor no memory of this machine."""
+        """Raise Stop if a pointer gets no tensor, or a tensor is not in memory of this machine."""
         tensors = self.vendor.tensors
-        for name, told in call.args.items():
-            if isinstance(told, str) and told.startswith("*") and not tensors.is_tensor(given[name]):
+        for name, declared in call.args.items():
+            if isinstance(declared, str) and declared.startswith("*") and not tensors.is_tensor(given[name]):
                 raise no_inputs(f"inputs() gives a {type(given[name]).__name__} for {name}, where a tensor is needed")
         for name, value in given.items():
             if tensors.is_tensor(value) and (value.device.type != self.vendor.device or value.is_sparse):
                 raise no_inputs(f"inputs() gives for {name} no tensor of the device {self.vendor.device!r}")
 
     def _demand_the_program(self, call: Candidate, given: Mapping[str, Any]) -> None:
-        return None  # that of every call is demanded, see _demand
+        return None  # `_demand` checks the program of every call
 
     def _demand(self, label: str, call: Candidate, given: Mapping[str, Any]) -> None:
-        """Stop where these inputs are of another specialisation than what was compiled for them."""
+        """Raise Stop if these inputs have another specialisation than the program that was compiled for them."""
         compiled = self._compile(call, given)
         binary = compiled.asm[compile.BINARY[self.target.backend]]
         program, _ = fingerprint.fingerprint(binary, compiled.metadata, "", self.target)
         self._demand_digest(program.digest, self._programs.get(label, self._programs[DEFAULT]), call, given)
 
     def _compile(self, call: Candidate, given: Mapping[str, Any]) -> Any:
-        """Triton's compiled kernel for the very arguments; known already where nothing but their contents differs."""
+        """Return Triton's compiled kernel for the exact arguments. Triton caches it across contents of tensors."""
         positional, keywords = self._bound(call, given)
         try:
             compiled = self.vendor.compiled(self.kernel.jit, positional, keywords, call.grid or (1,))
@@ -226,7 +227,11 @@ class Execute(Launch):
     def _execute(
         self, compiled: Any, call: Candidate, given: Mapping[str, Any], outputs: frozenset[str], how: dict[str, Any]
     ) -> cdna.Result:
-        """One launch. Raises Stop where the model cannot follow, or does not come to an end."""
+        """Execute one launch.
+
+        Raises:
+            Stop: the model does not support the program, or the program exceeds the limit of steps or of memory.
+        """
         key = id(compiled)
         try:
             if key not in self._prepared:
@@ -246,12 +251,12 @@ class Execute(Launch):
             raise _no_memory() from error
 
     def _baseline(self, call: Candidate, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """All tensors as the baseline leaves them."""
+        """Return all tensors after a launch of the baseline."""
         tensors = self.vendor.tensors
         copies = dict(inputs)
         places: dict[tuple[int, int], Guarded] = {}
         for name, value in inputs.items():
-            if tensors.is_tensor(value):  # with its strides, and one memory where several names have one
+            if tensors.is_tensor(value):  # copies keep strides, and names that share memory go on sharing it
                 place = places.setdefault(span(value), tensors.guarded(value))
                 copies[name] = place.seen_as(value)
                 tensors.restore(copies[name], value)
@@ -267,27 +272,27 @@ class Execute(Launch):
     # -- once for each program ---------------------------------------------------------------------------------------
 
     def _stored(self, cases: Sequence[check.Case]) -> Path | None:
-        """Where the answer of this program on these inputs is kept in this run; None: nowhere."""
-        if not self.bench.folder or not all(_is_told(v) for case in cases for v in case.inputs.values()):
+        """Return the file for the evidence of this program on these inputs; None if it cannot be shared."""
+        if not self.bench.folder or not all(_is_complete(v) for case in cases for v in case.inputs.values()):
             return None
-        told = hashlib.sha256(repr((sorted(self._programs.items()), self.watch, self.trial.tolerance)).encode())
+        digest = hashlib.sha256(repr((sorted(self._programs.items()), self.watch, self.trial.tolerance)).encode())
         for case in cases:
             places: dict[tuple[int, int], str] = {}
-            """Memory → the first name of it."""
+            """Memory → its first name."""
             call = self.trial.small[case.label]
             met = self.trial.baseline.get(case.label)
-            told.update(repr((case.label, case.seed, call.grid, call.args, call.shape, met)).encode())
+            digest.update(repr((case.label, case.seed, call.grid, call.args, call.shape, met)).encode())
             for name, value in case.inputs.items():
                 bytes_ = b""
                 if self.vendor.tensors.is_tensor(value):
                     bytes_ = memory_of(value)
                     value = value.dtype, value.shape, value.stride(), places.setdefault(span(value), name)
-                told.update(repr((name, value, len(bytes_))).encode())
-                told.update(bytes_)
-        return Path(self.bench.folder, "ran", told.hexdigest()[:32] + ".json")
+                digest.update(repr((name, value, len(bytes_))).encode())
+                digest.update(bytes_)
+        return Path(self.bench.folder, "ran", digest.hexdigest()[:32] + ".json")
 
     def _adopt(self, known: Evidence) -> None:
-        """Take over what another candidate with this program and these inputs has found."""
+        """Take the evidence of another candidate with this program and these inputs."""
         self.evidence = msgspec.structs.replace(
             self.evidence,
             status=known.status,
@@ -304,7 +309,7 @@ def _no_memory() -> Stop:
 
 
 class Disordered(check.Wrong):
-    """The result depends on which wave comes first."""
+    """The result depends on the order of the waves."""
 
     def __init__(self) -> None:
         super().__init__("order of waves", "another order of the waves between barriers gives other bits")
@@ -312,7 +317,7 @@ class Disordered(check.Wrong):
 
 
 class Unsafe(check.Wrong):
-    """The sanitizer has something to report."""
+    """The sanitizer has findings."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         first = findings[0]
@@ -329,9 +334,9 @@ class Unsafe(check.Wrong):
 
 
 def own_place(line: Line, kernel_file: str) -> tuple[str, int]:
-    """Path and line of the innermost place that the user wrote: where Triton's own library does it, its caller's.
+    """Return path and line of the innermost place in the user's code. In Triton's own library it is the caller's.
 
-    Callers are named without their folders; "" and 0 where none is the kernel's file.
+    Callers are named without their folders. Return "" and 0 if no caller is in the kernel's file.
     """
     if line.path and not in_triton(line.path):
         return line.path, line.line
@@ -342,7 +347,7 @@ def own_place(line: Line, kernel_file: str) -> tuple[str, int]:
 
 
 def findings_of(places: Sequence[cdna.Place], sizes: str) -> tuple[Finding, ...]:
-    """What a run at these sizes reports, one for each kind and line of the kernel, as a map holds it."""
+    """Return the findings of a run at these sizes as a map holds them, one for each kind and line of the kernel."""
     return tuple(
         Finding(
             place.kind.value,
@@ -358,8 +363,8 @@ def findings_of(places: Sequence[cdna.Place], sizes: str) -> tuple[Finding, ...]
     )
 
 
-def figures_of(summary: cdna.Summary, call: Candidate) -> Figures:
-    """What a run counted, as a map holds it."""
+def figures_of(summary: cdna.CounterSummary, call: Candidate) -> Figures:
+    """Return the counters of a run as a map holds them."""
     groups = 1
     for number in call.grid or (1,):
         groups *= number
@@ -378,26 +383,24 @@ def figures_of(summary: cdna.Summary, call: Candidate) -> Figures:
 
 
 def memory_of(value: Any, *, unwritten: bool = False) -> Any:
-    """A tensor's memory, from its first element to behind its last, as the kernel is to find it; else the value."""
+    """Return a tensor's memory, from its first element to the end of its last; any other value as it is."""
     if not hasattr(value, "data_ptr"):
         return value
-    import numpy as np
-
     start, end = span(value)
     place = (ctypes.c_uint8 * (end - start)).from_address(start) if end > start else bytearray()
     array = np.frombuffer(memoryview(place).cast("B"), np.uint8)
     return cdna.Unwritten(array) if unwritten else array
 
 
-def _is_told(value: Any) -> bool:
-    """Whether a value's text, or a tensor's memory, says all that is in it."""
+def _is_complete(value: Any) -> bool:
+    """Return whether a value's repr, or a tensor's memory, has all of its content."""
     if isinstance(value, tuple | list):
-        return all(not hasattr(each, "data_ptr") and _is_told(each) for each in value)
+        return all(not hasattr(each, "data_ptr") and _is_complete(each) for each in value)
     return hasattr(value, "data_ptr") or value is None or type(value) in (bool, int, float, str)
 
 
 def overlapping(given: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Two tensors of which some bytes are the same and not all."""
+    """Return the names of two tensors that share some, but not all, of their bytes; None if there are none."""
     spans = sorted((*span(v), n) for n, v in given.items() if hasattr(v, "data_ptr"))
     for (a, b, one), (c, d, other) in itertools.pairwise(spans):
         if c < b and (a, b) != (c, d):

@@ -1,4 +1,4 @@
-"""What a compiled code object is and takes: its identity without paths and names, and its resources.
+"""Identity of a compiled code object, without paths and names, and its resources.
 
 AMD: `.text` and `.rodata` are hashed, the latter with bytes 16-23 of each kernel descriptor (symbol `*.kd`) zeroed:
 the offset to the code moves with the length of the symbol's name (LLVM AMDGPU usage, "Kernel Descriptor"). NVIDIA:
@@ -23,23 +23,24 @@ from gluonmap.model.verdict import Program, Resources
 _DESCRIPTOR_BYTES = 64
 _ENTRY_OFFSET = slice(16, 24)
 _RSRC1 = 48
-"""Offset of compute_pgm_rsrc1 in the descriptor; its bits 0-5 hold the vector registers in units of 8, minus one."""
+"""Offset in bytes of compute_pgm_rsrc1 in the descriptor; its bits 0-5 hold the vector registers in units of 8, minus
+one."""
 _EIATTR_REGCOUNT, _EIATTR_FRAME_SIZE = 0x2F, 0x11
 _EIFMT_SVAL = 4
 
-# Options that are used up before LLVM IR is written: equal IR under different ones is equal code. All others may
-# reach a later stage and are hashed with the IR.
+# No stage after LLVM IR reads these options, so equal IR under different ones is equal code. All others may reach a
+# later stage and are hashed with the IR.
 _SPENT_OPTIONS = frozenset({"num_stages", "matrix_instr_nonkdim", "kpack", "waves_per_eu", "schedule_hint"})
 
 
 def ir_hash(text: str, options: Any) -> str:
-    """Hash of LLVM IR together with the options that later stages may read."""
+    """Return a hash of LLVM IR and the options that later stages may read."""
     later = sorted((k, str(v)) for k, v in vars(options).items() if k not in _SPENT_OPTIONS)
     return _hash(text.encode(), repr(later).encode())
 
 
 def launch_resources(metadata: Any, target: targets.Target) -> Resources:
-    """What is known as soon as LLVM IR is written: threads, shared memory, tensor memory."""
+    """Return the resources that are known with the LLVM IR: threads, shared memory, tensor memory."""
     known: dict[str, Any] = metadata if isinstance(metadata, dict) else metadata._asdict()
     return Resources(
         threads=int(known.get("num_warps") or 0) * target.warp_size,
@@ -49,18 +50,18 @@ def launch_resources(metadata: Any, target: targets.Target) -> Resources:
 
 
 def fingerprint(binary: bytes, metadata: Any, ir: str, target: targets.Target) -> tuple[Program, Resources]:
-    """Identity and resources of one code object (hsaco or cubin) with the metadata of its compile."""
+    """Return identity and resources of one code object (hsaco or cubin) with the metadata of its compile."""
     elf: Any = ELFFile(io.BytesIO(binary))
     used = launch_resources(metadata, target)
     if target.backend == "hip":
         code, descriptor, allocated = _amd_sections(elf)
         used = _amd_resources(elf, used, len(code))
-        if target.waves_per_simd:  # gfx9 with 64 lanes: the units of other generations differ
+        if target.waves_per_simd:  # gfx9 with 64 lanes; other generations count registers in other units
             used = _replace(used, vgpr_allocated=allocated)
     else:
         code, descriptor = _nvidia_sections(elf)
         used = _nvidia_resources(elf, used, len(code))
-    # Dynamic shared memory, threads and clusters are no part of the file: the launch brings them.
+    # The file does not contain dynamic shared memory, threads and clusters: they are arguments of the launch.
     clusters = getattr(metadata, "num_ctas", 1), getattr(metadata, "cluster_dims", None)
     launch = repr((used.threads, used.shared_bytes, used.tensor_columns, clusters)).encode()
     program = Program(_hash(code, descriptor, launch), _hash(code), _hash(descriptor), ir)
@@ -69,7 +70,7 @@ def fingerprint(binary: bytes, metadata: Any, ir: str, target: targets.Target) -
 
 
 def _hash(*parts: bytes) -> str:
-    """16 hex digits of a hash over the parts and their borders."""
+    """Return 16 hex digits of a hash over the parts and their lengths."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))
@@ -82,7 +83,7 @@ def _replace(used: Resources, **changes: Any) -> Resources:
 
 
 def _amd_sections(elf: Any) -> tuple[bytes, bytes, int]:
-    """Instructions; constants and descriptor without its entry offset; vector registers that it reserves."""
+    """Return the instructions, the constants with the descriptor (entry offset zeroed), and the reserved registers."""
     rodata = elf.get_section_by_name(".rodata")
     data = bytearray(rodata.data()) if rodata else bytearray()
     allocated = 0
@@ -123,7 +124,7 @@ def _amd_resources(elf: Any, used: Resources, code_bytes: int) -> Resources:
 def _nvidia_sections(elf: Any) -> tuple[bytes, bytes]:
     code = b"".join(s.data() for s in elf.iter_sections() if s.name.startswith(".text."))
     rest = [s for s in elf.iter_sections() if s.name.startswith((".nv.constant", ".nv.info."))]
-    # Registers and barriers stand in the header of the code's section, above the symbol's index.
+    # The section header of the code holds registers and barriers, in the bits above flags and symbol index.
     heads = [(s["sh_flags"] >> 20, s["sh_info"] >> 24) for s in elf.iter_sections() if s.name.startswith(".text.")]
     return code, repr(heads).encode() + b"".join(s.data() for s in rest)
 
@@ -142,7 +143,7 @@ def _nvidia_resources(elf: Any, used: Resources, code_bytes: int) -> Resources:
 
 
 def _nv_info(data: bytes) -> dict[int, int]:
-    """Largest value of each (function, value) attribute of a cubin's `.nv.info`."""
+    """Return the largest value of each (function, value) attribute of a cubin's `.nv.info`."""
     values: dict[int, int] = {}
     at = 0
     while at + 4 <= len(data):

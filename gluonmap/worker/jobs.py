@@ -1,7 +1,8 @@
-"""What a child does: inspect a kernel file, compile a candidate, apply a user's rule, or look for a device."""
+"""The jobs of a child: inspect a kernel file, compile a candidate and run it, apply a user's rule, find a device."""
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import sys
@@ -24,16 +25,16 @@ from gluonmap.worker.classify import classify
 from gluonmap.worker.protocol import COMPILED_FILE, EVIDENCE_FILE, STDERR_FILE, STDOUT_FILE, Evidence, Job
 
 NO_VERDICT = 98
-"""Exit status of a child whose job makes no sense, or that failed by its own fault while it executed a program; its
-words are the last line of its stderr."""
+"""Exit status of a child with an invalid job, or of one that failed by its own fault while it executed a program. The
+last line of its stderr is the message."""
 _PLAIN = (int, float, str, bool, type(None))
 
 _loaded: tuple[str, str, load.Kernel] | None = None
-"""What a warm server imported before it forked this child: target, file, kernel."""
+"""(target, file, kernel) that a warm server imported before it forked this child."""
 
 
 def carry_out(job: Job, slot: progress.Slot) -> Evidence:
-    """Do the job in this process. Only what the code under test does to the process itself goes through."""
+    """Do the job in this process and return its evidence. Only SystemExit and the death of the process propagate."""
     target = targets.find(job.target)
     if job.kind == "device":
         device, name = vendor.find_device()
@@ -55,11 +56,11 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
             return evidence
         _write(os.environ["TMPDIR"], COMPILED_FILE, evidence)
         if job.candidate.stage is Stage.RUN:
-            from gluonmap.worker.execute import Execute  # numpy, and with it the model of the hardware
+            from gluonmap.worker.execute import Execute  # weight of numpy and of the model of the hardware
 
             try:
                 return Execute(job, kernel, target, slot, evidence).run()
-            except Exception as error:  # it compiled, and no kernel can raise in the model: no evidence against it
+            except Exception as error:  # our own fault: the candidate compiled, and no kernel raises in the model
                 traceback.print_exc()
                 raise SystemExit(NO_VERDICT) from error
         return launch.Launch(job, kernel, target, slot, evidence).run()
@@ -78,7 +79,7 @@ def carry_out(job: Job, slot: progress.Slot) -> Evidence:
 
 
 def write_evidence(folder: str, evidence: Evidence) -> None:
-    """Put the evidence in place by rename: it is there whole or not at all."""
+    """Write the evidence and rename it into place, so that the file is complete or absent."""
     sys.stdout.flush() if not getattr(sys.stdout, "closed", True) else None
     _write(folder, EVIDENCE_FILE, evidence)
 
@@ -90,8 +91,10 @@ def _write(folder: str, name: str, evidence: Evidence) -> None:
 
 
 def warm_up(job: Job) -> None:
-    """Import the kernel and compile the job's candidate here, then forget the result: the children's front end
-    finds every reachable function parsed and hashed."""
+    """Import the kernel, compile the job's candidate in this process and drop the result.
+
+    The front end of the children then finds every reachable function parsed and hashed.
+    """
     global _loaded
     target = targets.find(job.target)
     slot = progress.Slot()
@@ -146,13 +149,11 @@ def _plain_config(config: dict[str, Any]) -> Config:
 
 
 def _parameters(kernel: load.Kernel) -> list[Parameter]:
-    import inspect
-
     heuristic = {name for values in kernel.heuristics for name in values}
     found = []
     for parameter in kernel.jit.params:
         default = kernel.jit.signature.parameters[parameter.name].default
-        default = getattr(default, "value", default)  # a constexpr
+        default = getattr(default, "value", default)  # unwrap a constexpr
         has_default = default is not inspect.Parameter.empty
         found.append(
             Parameter(
@@ -168,19 +169,21 @@ def _parameters(kernel: load.Kernel) -> list[Parameter]:
 
 
 def _spelled(value: Any) -> Value:
-    """A value that JSON can hold; anything else as the expression that makes it again in the kernel's module."""
+    """Return a value for JSON. Other values become an expression that recreates them in the kernel's module."""
     if isinstance(value, float) and not math.isfinite(value):
         return f"{compile.PYTHON_VALUE}float({str(value)!r})"
     return value if isinstance(value, _PLAIN) else f"{compile.PYTHON_VALUE}{value!r}"
 
 
 _UNREAD = ("triton", "torch", "numpy", "multiprocess", "msgspec", "elftools", "msgpack")
-"""Packages whose files are not listed: Triton has an identity of its own, the others compile nothing."""
+"""Packages whose files are not listed: Triton has a separate identity, the others do not affect a compile."""
 
 
 def _files(before: set[str], reached: set[str], own: str) -> tuple[SourceFile, ...]:
-    """Every source file that the import read, but for the standard library and a few large packages; the kernel's own
-    file and those of the reached functions always."""
+    """Return every source file that the import read, except the standard library and a few large packages.
+
+    The kernel's own file and those of the reached functions are always included.
+    """
     standard = Path(sysconfig.get_path("stdlib"))
     packages = standard / "site-packages", standard / "dist-packages"
     paths = {own}
@@ -202,7 +205,7 @@ def _children() -> bool:
 
 
 def _has_spoken(folder: Path) -> bool:
-    """True where the import wrote to stdout or stderr (files of this child), or put something in their place."""
+    """Return whether the import wrote to stdout or stderr (files of this child), or replaced them."""
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

@@ -1,7 +1,7 @@
-"""One candidate on a device: its own context, the program that was compiled, the probe file's inputs; then its answer.
+"""One candidate on a device: its own context, the compiled program, the probe file's inputs, and the evidence.
 
-In a straight line: the probe file is imported, the ragged call compiled, a device waited for; then inputs, launch,
-comparison, timing. The probe file's code runs in the candidate's process, never in the tool's.
+The steps: import the probe file, compile the ragged call, wait for a device, make inputs, launch, compare, time. The
+probe file's code runs in the candidate's process, never in the tool's.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DEFAULT, RAGGED = "default", "ragged"
 
 
 class Stop(Exception):
-    """The candidate's way ends here, before the stage asked for."""
+    """The candidate ends here, before the requested stage."""
 
     def __init__(self, status: int, kind: str, text: str) -> None:
         super().__init__(text)
@@ -40,7 +40,7 @@ class Stop(Exception):
 
 
 class Launch:
-    """Takes one compiled candidate as far as its stage says."""
+    """A run of one compiled candidate up to its stage."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Launch:
         compiled: Evidence,
         device: vendor.Vendor | None = None,
     ) -> None:
-        """`device`: None takes the target's maker's."""
+        """`device`: None means the devices of the target's maker."""
         assert job.candidate and job.candidate.trial and job.bench
         self.candidate: Candidate = job.candidate
         self.trial: Trial = job.candidate.trial
@@ -64,7 +64,7 @@ class Launch:
         self._phase = ""
 
     def run(self) -> Evidence:
-        """Evidence of the stages, with the compile's own program and resources whatever comes of them."""
+        """Return the evidence of the stages. It always has the program and the resources of the compile."""
         try:
             self._run()
         except Stop as stop:
@@ -92,7 +92,7 @@ class Launch:
             call = self._call(probe, label, calls[label], seed)
             self._begin("check")
             self.checker.run(call)
-        if stage is Stage.TIME:  # with the last case, which is of the default shape
+        if stage is Stage.TIME:  # the last case has the default shape
             self._time(call)
 
     def _begin(self, phase: str) -> None:
@@ -120,14 +120,14 @@ class Launch:
         return module
 
     def _needed(self) -> Sequence[str]:
-        """Functions that the probe file must have."""
+        """Return the names of the functions that the probe file must have."""
         return ["inputs"] if self.candidate.stage is Stage.LAUNCH else ["inputs", "reference"]
 
     def _candidate(self, call: Call) -> Candidate:
         return msgspec.structs.replace(self.candidate, args=call.args, config=call.config, grid=call.grid, trial=None)
 
     def _compiled(self, label: str, call: Call) -> tuple[Candidate, str]:
-        """The call at other sizes and its program's digest, compiled here (while others have the device)."""
+        """Compile the call at other sizes; return it with its program's digest. Others may use the device meanwhile."""
         candidate = self._candidate(call)
         self.slot.phase("front end")
         try:
@@ -152,22 +152,22 @@ class Launch:
         self._begin("inputs")
         vendor.lift_memory_limit()
         self._own_cache = os.environ["TRITON_CACHE_DIR"]
-        # What Triton builds to launch anything at all is the same for all candidates: it is built once in a run.
+        # Triton's launchers are the same for all candidates, so a run builds them once.
         self._shared_cache = os.path.join(self.folder, "launchers")
         vendor.use_cache(self._shared_cache)
-        os.environ.pop("TRITON_ALWAYS_COMPILE", None)  # from here on the program that was compiled is to be found
+        os.environ.pop("TRITON_ALWAYS_COMPILE", None)  # from here on Triton must find the compiled program in its cache
         try:
             self.vendor.open(index)
         except vendor.NoDevice as error:
             raise Stop(exitcode.SKIPPED, "no device", str(error)) from error
         if (found := self.vendor.target()) != self.target.name:
             raise Stop(exitcode.SKIPPED, "no device", f"the device here is {found}, not {self.target.name}")
-        self.kernel.jit.device_caches.clear()  # of the stand-in for a device
+        self.kernel.jit.device_caches.clear()  # they belong to the stub driver of the compile
 
     # -- on the device -----------------------------------------------------------------------------------------------
 
     def _call(self, probe: ModuleType, label: str, call: Candidate, seed: int) -> check.Case:
-        """The call with inputs made for it; its program is the one that was compiled, or the candidate is SKIPPED."""
+        """Return the call with inputs. Raise Stop (SKIPPED) if the inputs specialise to another program."""
         self._begin("inputs")
         shape = self._shape(label)
         config: Config = {n: compile.value_of(n, v, self.kernel) for n, v in call.config.items()} | self.trial.host
@@ -184,11 +184,11 @@ class Launch:
 
         def reference(inputs: Mapping[str, Any]) -> Any:
             try:
-                told = probe.reference(dict(inputs), dict(shape))
+                wanted = probe.reference(dict(inputs), dict(shape))
                 self.vendor.synchronize()
             except Exception as error:
                 raise self._failed(error, "reference()") from error
-            return told
+            return wanted
 
         def launch(outputs: Mapping[str, Any]) -> None:
             self._launch(call, {**given, **outputs})
@@ -198,11 +198,11 @@ class Launch:
         return check.Case(label, seed, given, reference, launch)
 
     def _shape(self, label: str) -> Mapping[str, Value]:
-        """Sizes as the probe file's functions take them."""
+        """Return the sizes for the probe file's functions."""
         return self.trial.ragged.shape if label == RAGGED and self.trial.ragged else self.trial.shape
 
     def _failed(self, error: BaseException, where: str) -> Stop:
-        """What an exception of the probe file's own code means: no inputs; or too little memory on the device."""
+        """Return what an exception of the probe file's code means: no inputs, or too little memory on the device."""
         traceback.print_exc()
         failure = self.vendor.failure(error, launched=False)
         if failure.status == exitcode.NO_RESOURCES:
@@ -214,7 +214,7 @@ class Launch:
         return compile.bind(self.kernel, call, self.target, args)
 
     def _demand_the_program(self, call: Candidate, given: Mapping[str, Any]) -> None:
-        """Stop where these inputs are of another specialisation, and so of another program, than was compiled."""
+        """Raise Stop if these inputs have another specialisation, and so another program, than the compiled one."""
         vendor.use_cache(self._own_cache)
         try:
             positional, keywords = self._bound(call, given)
@@ -232,15 +232,16 @@ class Launch:
 
     def _demand_digest(self, found: str, compiled: str, call: Candidate, given: Mapping[str, Any]) -> None:
         if found != compiled:
-            told = "; ".join(_differences(call.args, given, self.target.backend)) or "something the tool cannot name"
+            differences = _differences(call.args, given, self.target.backend)
+            reason = "; ".join(differences) or "something the tool cannot name"
             raise Stop(
                 exitcode.SKIPPED,
                 "specialisation",
-                f"the inputs make another program than was compiled: {told}. Let ARGS, SHAPES and inputs() agree",
+                f"the inputs make another program than was compiled: {reason}. Let ARGS, SHAPES and inputs() agree",
             )
 
     def _launch(self, call: Candidate, given: Mapping[str, Any]) -> None:
-        """Launch once and wait for the end. Raises Stop where either fails."""
+        """Launch once and wait for the end. Raise Stop if either fails."""
         phase = self._phase
         self._begin("launch")
         positional, keywords = self._bound(call, given)
@@ -275,9 +276,9 @@ class Launch:
         self.evidence = msgspec.structs.replace(self.evidence, timing=found)
 
 
-def argument(told: Value, value: Any, device: vendor.Vendor, target: Target) -> Any:
-    """A value as the kernel takes it: a tensor where the candidate has a descriptor becomes one."""
-    match = DESCRIPTOR.match(told) if isinstance(told, str) else None
+def argument(declared: Value, value: Any, device: vendor.Vendor, target: Target) -> Any:
+    """Return a run-time argument for the kernel. A tensor becomes a descriptor if the candidate declares one."""
+    match = DESCRIPTOR.match(declared) if isinstance(declared, str) else None
     if match is None or not device.tensors.is_tensor(value):
         return value
     block = [int(d) for d in match["dims"].split(",")]
@@ -289,15 +290,15 @@ def no_inputs(text: str) -> Stop:
 
 
 def said(error: BaseException) -> str:
-    """Class and first line of an exception."""
+    """Return class and first line of an exception."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
-def _differences(told: Mapping[str, Value], given: Mapping[str, Any], backend: str) -> list[str]:
-    """Which arguments the compiler knows something else of: "N is i32, compiled for i32:16"."""
+def _differences(declared: Mapping[str, Value], given: Mapping[str, Any], backend: str) -> list[str]:
+    """Return the arguments with another specialisation than compiled, such as "N is i32, compiled for i32:16"."""
     found = []
-    for name, value in told.items():
+    for name, value in declared.items():
         if name in given and not (isinstance(value, str) and DESCRIPTOR.match(value)):
             compiled, real = (_known(v) for v in (arguments.make(value, backend), given[name]))
             if compiled != real:
@@ -306,7 +307,7 @@ def _differences(told: Mapping[str, Value], given: Mapping[str, Any], backend: s
 
 
 def _known(value: Any) -> str:
-    """What the compiler knows of an argument, in Triton's spelling as far as it goes."""
+    """Return what the compiler knows of an argument, spelled as in Triton where Triton has a spelling."""
     if hasattr(value, "data_ptr"):
         aligned = ":16" if value.data_ptr() % 16 == 0 else ""
         return f"*{str(value.dtype).removeprefix('torch.')}{aligned}"

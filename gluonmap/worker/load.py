@@ -1,4 +1,4 @@
-"""Import a kernel file, find the kernel in it, and take its decorators apart."""
+"""The import of a kernel file, the search for its kernel, and the kernel's decorators."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import msgspec
 
 from gluonmap.worker import stubs
 from gluonmap.worker.protocol import KernelFile
+from gluonmap.worker.reach import callees, package_root
 
 
 class Kernel(msgspec.Struct, frozen=True):
@@ -25,39 +26,27 @@ class Kernel(msgspec.Struct, frozen=True):
     jit: Any
     """Triton's `JITFunction`."""
     heuristics: tuple[dict[str, Callable[[dict[str, Any]], Any]], ...]
-    """Of each `@triton.heuristics`, outermost first: the order in which Triton runs them."""
+    """Values of each `@triton.heuristics`, outermost first: the order in which Triton runs them."""
     configs: tuple[dict[str, Any], ...]
-    """Of `@triton.autotune`: each configuration with its options."""
+    """Configurations of `@triton.autotune`, each with its options."""
     prune: Any = None
-    """The `early_config_prune` of `@triton.autotune`; None: it has none."""
+    """The `early_config_prune` of `@triton.autotune`; None if there is none."""
 
 
 class KernelNotFound(Exception):
-    """No kernel of the asked name. `names`: those that the file has."""
+    """The file has no kernel of the name `asked`. `names` are the kernels that it has."""
 
     def __init__(self, asked: str, names: list[str]) -> None:
         super().__init__(asked)
         self.asked, self.names = asked, names
 
 
-def package_root(path: Path) -> Path:
-    """The folder to import from: the parent of the topmost package that holds `path`, or its own folder.
-
-    Namespace packages in between (a folder without `__init__.py` below one that has it) are stepped over.
-    """
-    root = path.parent
-    for parent in path.parents:
-        if (parent / "__init__.py").is_file():
-            root = parent.parent
-    return root
-
-
 def load_module(file: KernelFile) -> tuple[ModuleType, list[str]]:
-    """The kernel's module and notes on what stood in for what. Raises whatever the file raises."""
+    """Return the kernel's module, and notes on stand-ins for packages. Exceptions of the file propagate."""
     path = Path(file.path)
     root = package_root(path)
     parts = path.with_suffix("").relative_to(root).parts
-    # In a package the file's own folder stays off the path, as Python keeps it: its modules could shadow others.
+    # As in Python, a package's own folder is not on the path: its modules could shadow others.
     folders = [root] if len(parts) > 1 else [path.resolve().parent, path.parent]
     for folder in map(str, folders):
         if folder not in sys.path:
@@ -67,7 +56,7 @@ def load_module(file: KernelFile) -> tuple[ModuleType, list[str]]:
         module = importlib.import_module(".".join(parts))
         return module, notes + stubs.used_unasked()
     name = parts[0] if parts[0].isidentifier() and parts[0] not in sys.modules else f"kernel_file_{abs(hash(path))}"
-    loader = importlib.machinery.SourceFileLoader(name, str(path))  # whatever the file's suffix is
+    loader = importlib.machinery.SourceFileLoader(name, str(path))  # accepts any suffix
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -77,8 +66,8 @@ def load_module(file: KernelFile) -> tuple[ModuleType, list[str]]:
 
 
 def unwrap(thing: Any) -> Kernel | None:
-    """The kernel inside any nesting of autotune and heuristics; None where there is none."""
-    from triton.runtime.autotuner import Autotuner, Heuristics
+    """Return the kernel inside any nesting of autotune and heuristics; None if there is none."""
+    from triton.runtime.autotuner import Autotuner, Heuristics  # weight of Triton
     from triton.runtime.jit import JITFunction
 
     heuristics: list[dict[str, Any]] = []
@@ -99,9 +88,9 @@ def unwrap(thing: Any) -> Kernel | None:
 
 
 def kernels_in(module: ModuleType) -> dict[str, Kernel]:
-    """Every jit function that the module's own file defines, by its name in the module, in the order of the file.
+    """Return every jit function that the module's own file defines, by its name in the module, in order of the file.
 
-    A function that stands under several names (bare, and with heuristics around it) is found under each.
+    A function with several names (bare, and with heuristics around it) is listed under each.
     """
     found: dict[str, Kernel] = {}
     for name, thing in list(vars(module).items()):
@@ -120,10 +109,10 @@ def _line(kernel: Kernel) -> int:
 
 
 def find_kernel(module: ModuleType, name: str) -> Kernel:
-    """The kernel of that name, or the only one that no other jit function of the file calls.
+    """Return the kernel of that name, or the only one that no other jit function of the file calls.
 
     Raises:
-        KernelNotFound: none of that name, or no name given and none or several to choose from.
+        KernelNotFound: no kernel has the name, or no name is given and there are none or several.
     """
     kernels = kernels_in(module)
     if name:
@@ -138,9 +127,7 @@ def find_kernel(module: ModuleType, name: str) -> Kernel:
 
 
 def entries(kernels: dict[str, Kernel]) -> list[Kernel]:
-    """Those that no other jit function among them calls, each once."""
-    from gluonmap.worker.reach import callees
-
+    """Return the kernels that no other of these jit functions calls, each once."""
     called = {id(callee) for k in kernels.values() for callee in callees(k.jit).values() if callee is not k.jit}
     found: dict[int, Kernel] = {}
     for kernel in kernels.values():

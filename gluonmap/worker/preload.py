@@ -1,4 +1,7 @@
-"""What a server does before it forks: import Triton, fix its cache key, stand in for the driver that is not there."""
+"""Preparation of a server before it forks: import Triton, fix its cache key, install a stub driver.
+
+Triton is imported in the functions, since `preload` sets TRITON_ALWAYS_COMPILE before it.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +23,20 @@ def preload() -> None:
 
     _fix_key(sys.modules)
 
-    # 3.6 imports torch just to ask a tensor for its size, 3.9 asks whether there is a torch: our arguments answer
-    # for themselves. To be dropped when Triton looks at `ptr_range` first.
+    # Triton 3.6 imports torch just to get a tensor's size, and 3.9 checks for torch. Our arguments know their size.
+    # This patch can go when Triton looks at `ptr_range` first.
     HIPBackend.is_within_2gb = staticmethod(lambda arg: _bytes_of(arg) <= 2**31 - 1)
 
 
 def _bytes_of(argument: Any) -> int:
-    """Size of an argument's memory: of a stand-in as it says, of a tensor that is launched as torch says."""
+    """Return the size of an argument's memory in bytes: from a stand-in's `ptr_range`, else from torch's storage."""
     if hasattr(argument, "ptr_range"):
         return int(argument.ptr_range())
     return int(argument.untyped_storage().size())
 
 
 def _fix_key(modules: Mapping[str, ModuleType]) -> None:
-    """Give Triton a constant in the place of the hash of its own files.
+    """Give Triton a constant instead of the hash of its own files.
 
     The hash costs 0.8 s in every fresh process (3.9.0), most of it for libtriton.so. It only names entries of Triton's
     cache, and every candidate has a cache folder that nothing else uses. Triton's own pool of compile processes
@@ -46,7 +49,7 @@ def _fix_key(modules: Mapping[str, ModuleType]) -> None:
 
 
 def pretend(target: targets.Target) -> Any:
-    """Make `target` the active GPU of this process; the `GPUTarget`. A stub driver is all that a compile asks for."""
+    """Make `target` the active GPU of this process and return the `GPUTarget`. A compile needs only a stub driver."""
     from triton.backends.compiler import GPUTarget
     from triton.runtime import driver
 

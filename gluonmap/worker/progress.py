@@ -1,7 +1,7 @@
-"""Which line of the kernel a child was compiling when it died, told through shared memory.
+"""The line of the kernel that a child was compiling when it died, kept in shared memory.
 
-LLVM's `abort()` says what it disliked, never where. A slot is an anonymous mapping made before the fork: the child
-writes, the server reads what is left after any death.
+LLVM's `abort()` names the cause but never the line. A slot is an anonymous mapping that exists before the fork: the
+child writes, and the server reads it after the child's end.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from gluonmap.worker.protocol import Progress
 from gluonmap.worker.reach import in_triton
 
 _SIZE = 4096
-_LINE = struct.Struct("<Ii")  # which function of the table, line of the file
-_OWN_AT = 8  # the same, for the last line outside Triton's own library
+_LINE = struct.Struct("<Ii")  # index of the function in the table, line of the file
+_OWN_AT = 8  # the same for the last line outside Triton's own library
 _TEXT_AT = 64
 _PHASE_AT = 16
 _PHASE_BYTES = 40
 _CLOCK = struct.Struct("<d")
-_CLOCK_AT = 56  # monotonic seconds: since when it has a device (positive) or waits for one (negative); 0: neither
+_CLOCK_AT = 56  # monotonic time since it has a device (positive) or waits for one (negative), in seconds; 0: neither
 _ENTRY_BYTES = 224
 _ENTRIES = (_SIZE - _TEXT_AT) // _ENTRY_BYTES
 
@@ -34,28 +34,28 @@ class Slot:
         self._entries: dict[tuple[str, str], int] = {}
 
     def phase(self, name: str) -> None:
-        """Note that a phase has begun."""
+        """Record that a phase has begun."""
         text = name.encode()[:_PHASE_BYTES]
         self._memory[_PHASE_AT : _PHASE_AT + _PHASE_BYTES] = text.ljust(_PHASE_BYTES, b"\0")
 
     def wait_for_device(self) -> None:
-        """Note that from now on this child waits for a device: the time does not count."""
+        """Record that this child waits for a device from now on. The wait does not count against its deadline."""
         self.phase("waiting for the device")
         _CLOCK.pack_into(self._memory, _CLOCK_AT, -time.monotonic())
 
     def begin_on_device(self) -> None:
-        """Note that from now on this child has a device for itself."""
+        """Record that this child has a device for itself from now on."""
         _CLOCK.pack_into(self._memory, _CLOCK_AT, time.monotonic())
 
     def deadline(self, started: float, deadline_s: float, device_deadline_s: float) -> float | None:
-        """When a child that started then has to be at its end, in monotonic seconds; None while it waits its turn."""
+        """Return the deadline of a child that began at `started`, in monotonic seconds; None while it waits."""
         (clock,) = _CLOCK.unpack_from(self._memory, _CLOCK_AT)
         if clock < 0:
             return None
         return float(clock) + device_deadline_s if clock else started + deadline_s
 
     def entry(self, file: str, function: str) -> int:
-        """Index of a function in the table; the table's last place is shared once it is full."""
+        """Return the index of a function in the table. If the table is full, further functions share the last entry."""
         key = (file, function)
         if key not in self._entries:
             index = min(len(self._entries), _ENTRIES - 1)
@@ -66,14 +66,14 @@ class Slot:
         return self._entries[key]
 
     def line(self, entry: int, line: int, own: bool = True) -> None:
-        """Note the line that is being visited: cheap, since the front end visits thousands of nodes.
+        """Record the visited line. This is cheap, since the front end visits thousands of nodes.
 
-        `own`: it is the kernel's or its helper's, not one of Triton's library functions.
+        `own`: the line belongs to the kernel or its helper, not to one of Triton's library functions.
         """
         _LINE.pack_into(self._memory, _OWN_AT if own else 0, entry, line)
 
     def read(self) -> Progress:
-        """What the child noted last."""
+        """Return the last record of the child."""
         entry, line = _LINE.unpack_from(self._memory, _OWN_AT)
         if not line:
             entry, line = _LINE.unpack_from(self._memory, 0)
@@ -86,11 +86,11 @@ class Slot:
 
 
 def follow_front_end(slot: Slot) -> None:
-    """Patch Triton's code generator so that each visited line is noted in `slot`.
+    """Patch Triton's code generator so that it records each visited line in `slot`.
 
-    There is no hook for it (3.6 to 3.9). `begin_line` counts from 0, a node's line from 1.
+    Triton has no hook for it (3.6 to 3.9). `begin_line` counts from 0, a node's line from 1.
     """
-    from triton.compiler.code_generator import CodeGenerator
+    from triton.compiler.code_generator import CodeGenerator  # weight of Triton
 
     visit = CodeGenerator.visit
 

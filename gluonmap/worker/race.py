@@ -1,9 +1,11 @@
-"""A race on this machine's device: the standard autotuner over configurations that are known to pass, then rounds.
+"""A race of configurations on this machine's device: the standard autotuner over passing ones, then rounds.
 
-`python -m gluonmap.worker.race TRACK FINISH`: two files, see `track`. In a straight line: every configuration is
-compiled into Triton's cache by several processes, none of which touches the device; then the autotuner races them, at
-one size of the problem after the other; the fastest are compared with the probe file's reference; then at each size the
-fastest of all sizes, the baseline and twins of it run in turn, round after round, each round beginning with another.
+`python -m gluonmap.worker.race TRACK FINISH`: two files, see `track`. The steps:
+1. Several processes compile every configuration into Triton's cache. None of them touches the device.
+2. The autotuner races the configurations, at one size of the problem after the other.
+3. The fastest are compared with the probe file's reference.
+4. At each size the fastest of all sizes, the baseline and its twins run in turn, round after round. Each round begins
+   with another one.
 """
 
 from __future__ import annotations
@@ -29,13 +31,13 @@ from gluonmap.worker.tensors import Mismatch
 from gluonmap.worker.track import Finish, Heat, Leg, Track
 
 FEW, MORE = 3, 20
-"""Launches of every configuration; and of those that may still win."""
+"""Launches of every configuration, and further launches of those that may still win."""
 HOPELESS = 1.3
-"""Slower than the best so far by more than this: three launches said enough."""
+"""A configuration slower than the best so far by more than this factor gets no further launches."""
 FIELDS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
-"""What `triton.Config` takes beside its dict; it hands these to the compiler even where nobody set them."""
+"""Arguments of `triton.Config` next to its dict. It passes them to the compiler even if they were not set."""
 LAUNCHES = 10
-"""Launches of each finalist in a round, of which the median counts."""
+"""Launches of each finalist in a round. Their median is its time."""
 
 
 class Race:
@@ -53,13 +55,13 @@ class Race:
     # -- before the device -------------------------------------------------------------------------------------------
 
     def compile_all(self) -> float:
-        """Seconds until Triton's cache holds every program."""
+        """Compile every runner into Triton's cache; return the seconds that it took."""
         started = time.perf_counter()
-        # Here first, once: the forks then find every function that the kernel reaches parsed and hashed.
+        # The first compile is in this process: the forks then find every reachable function parsed and hashed.
         runners = self.track.heats[0].runners
         self._compile(runners[0])
         self.kernel.jit.device_caches.clear()
-        context = multiprocessing.get_context("fork")  # nothing here has touched the device
+        context = multiprocessing.get_context("fork")  # safe, since this process has not touched the device
         running: dict[int, tuple[Any, float]] = {}
         waiting = [number for number in self.track.order if number]
         while waiting or running:
@@ -81,7 +83,7 @@ class Race:
         return time.perf_counter() - started
 
     def _compile_apart(self, candidate: Candidate) -> None:
-        os.setsid()  # so that an assembler that it started ends with it
+        os.setsid()  # an assembler that it started is in the same session, and ends with it
         self._compile(candidate)
 
     def _compile(self, candidate: Candidate) -> None:
@@ -101,7 +103,7 @@ class Race:
         self.device.synchronize()
 
     def keywords(self, heat: Heat, number: int, outputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """All arguments of a launch, by name; with tensors in the place of its own outputs where they are given."""
+        """Return all arguments of a launch, by name. `outputs` replace the race's own tensors."""
         given, candidate = {**self._given[heat.name], **(outputs or {})}, heat.runners[number]
         args = {
             n: argument(v, given[n], self.device, self.target) if n in given else v for n, v in candidate.args.items()
@@ -111,8 +113,11 @@ class Race:
         return dict(zip(names, positional, strict=False)) | keywords
 
     def autotune(self, heat: Heat) -> tuple[float, list[float | None], int]:
-        """The standard autotuner over all runners of a heat: its seconds, what it measured, whom it chose."""
-        import triton
+        """Run the standard autotuner over all runners of a heat.
+
+        Return its seconds, its time of each runner in microseconds (None: no time), and the number of its choice.
+        """
+        import triton  # weight of Triton; `preload` sets the environment before it
 
         racing = [n for n in range(len(heat.runners)) if n not in {*self.failures, *self.track.twins}]
         calls = {n: self.keywords(heat, n) for n in racing}
@@ -139,15 +144,18 @@ class Race:
         return seconds, found, numbers[id(tuner.best_config)]
 
     def _config(self, triton: Any, own: dict[str, Any]) -> Any:
-        """A `triton.Config` of what is a runner's own. Tensor descriptors have no hash: a hook puts them in place."""
+        """Return a `triton.Config` of a runner's own arguments.
+
+        Tensor descriptors are not hashable, so a hook sets them before the launch.
+        """
         hooked = {n: v for n, v in own.items() if hasattr(v, "block_shape")}
         plain = {n: v for n, v in own.items() if n not in hooked}
-        # None leaves an option to the compiler: the class has defaults of its own, which are not the compiler's.
+        # None leaves an option to the compiler. The defaults of `triton.Config` differ from the compiler's.
         fields = {name: plain.pop(name, None) for name in FIELDS}
         return triton.Config(plain, **fields, pre_hook=_hook(hooked) if hooked else None)
 
     def right(self, heat: Heat, numbers: Sequence[int], most: int) -> list[int]:
-        """The first runners, at most so many, whose numbers agree with the reference; the others are failures."""
+        """Return the first runners, at most `most`, whose results match the reference. Mismatches become failures."""
         found: list[int] = []
         for number in numbers:
             if len(found) < most and number not in self.failures:
@@ -158,7 +166,7 @@ class Race:
         return found
 
     def _complaint(self, heat: Heat, number: int) -> str:
-        """What is wrong with a runner's numbers; empty where nothing is, or where it cannot be told."""
+        """Return the error in a runner's results; "" if there is none, or if they cannot be compared."""
         if self.unchecked or number in self.errors[heat.name]:
             return ""
         checker = check.Checker(self.device.tensors, self.track.tolerance)
@@ -171,7 +179,7 @@ class Race:
             self.device.launch(self.kernel.jit, (), keywords, grid)
             self.device.synchronize()
 
-        # The seed names the poison of the outputs; the inputs are those of the race.
+        # The seed only selects the poison of the outputs: the inputs are those of the race.
         case = check.Case(heat.name or "raced", check.SEEDS[-1], self._given[heat.name], reference, launch)
         try:
             checker.run(case)
@@ -184,7 +192,7 @@ class Race:
         return ""
 
     def rounds(self, heat: Heat, numbers: Sequence[int]) -> dict[int, tuple[float, ...]]:
-        """Times of each, interleaved: round by round, beginning with another in each."""
+        """Return the times of each runner in microseconds, one a round. Each round begins with another runner."""
         launches = {n: self._launch(heat, n) for n in numbers}
         for launch in launches.values():
             self.device.times_us(launch, LAUNCHES)
@@ -209,14 +217,14 @@ def _kill(process: Any) -> None:
 
 
 class _Judge:
-    """A `do_bench` that gives every configuration three launches, and more only to those that may still win."""
+    """A `do_bench` that times three launches of every configuration, and more of those that may still win."""
 
     def __init__(self, device: vendor.Vendor) -> None:
         self.device = device
         self.best = float("inf")
 
     def measure(self, launch: Callable[[], None], quantiles: Sequence[float] = (0.5, 0.2, 0.8)) -> list[float]:
-        """Milliseconds at the quantiles, as the autotuner wants them."""
+        """Return the times at the quantiles in milliseconds, the unit of the autotuner."""
         launch()
         found = list(self.device.times_us(launch, FEW))
         if min(found) <= HOPELESS * self.best:
@@ -227,14 +235,17 @@ class _Judge:
 
 
 def finalists(raced: Sequence[float | None], winner: int, most: int) -> list[int]:
-    """The winner, then the fastest others, those within 10 % of the best."""
+    """Return the winner and the fastest others within 10 % of the best, at most `most`."""
     timed = sorted((us, n) for n, us in enumerate(raced) if us is not None)
     near = [n for us, n in timed if us <= 1.1 * timed[0][0] and n != winner]
     return [winner, *near][:most]
 
 
 def compromise(raced: Sequence[Sequence[float | None]]) -> int | None:
-    """Of all that raced in every heat, the one least behind the best of the heat where it is farthest behind."""
+    """Return the runner with the smallest largest slowdown against the best of each heat.
+
+    Only runners with a time in every heat count; None if there is none.
+    """
     best = [min((us for us in heat if us is not None), default=0.0) for heat in raced]
     behind = {
         n: max(us / least for us, least in zip(times, best, strict=True) if us is not None)
@@ -255,7 +266,7 @@ def _hook(descriptors: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
 
 
 def _divided(calls: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What all calls have in common, and what is each one's own. A descriptor stands in both: see `_hook`."""
+    """Return the arguments that all calls share, and the others of each call. A descriptor is in both: see `_hook`."""
     first = calls[0]
     same = {n for n, v in first.items() if n not in FIELDS and all(_alike(v, call.get(n)) for call in calls)}
     shared = {n: v for n, v in first.items() if n in same or hasattr(v, "block_shape")}
@@ -277,7 +288,7 @@ def _key(call: Mapping[str, Any], names: set[str]) -> tuple[tuple[str, str], ...
 
 
 def run(track: Track) -> Finish:
-    """The race, from its first compile to its last round."""
+    """Run the race, from its first compile to its last round."""
     os.environ["TRITON_CACHE_DIR"] = track.cache
     preload.preload()
     os.environ.pop("TRITON_ALWAYS_COMPILE", None)
@@ -302,7 +313,7 @@ def run(track: Track) -> Finish:
     if len(tuned) > 1 and (middle := compromise([raced for _, raced, _ in tuned])) is not None:
         goes_on.append(middle)
     goes_on = list(dict.fromkeys(goes_on))
-    for heat in track.heats:  # what is fast at one size must be right at the others too
+    for heat in track.heats:  # a finalist of one size must be right at the other sizes too
         goes_on = race.right(heat, goes_on, len(goes_on))
     goes_on += [n for n in track.twins if n not in race.failures]
     legs = []
@@ -310,7 +321,7 @@ def run(track: Track) -> Finish:
         rounds = race.rounds(heat, goes_on) if 0 in goes_on else {}
         clocks = (clock, device.clock_mhz())
         legs.append(Leg(seconds, tuple(raced), winner, rounds, clocks, race.errors[heat.name]))
-    import torch
+    import torch  # after `preload`, which sets the environment
     import triton
 
     return Finish(
@@ -326,7 +337,7 @@ def run(track: Track) -> Finish:
 
 
 def _driver() -> str:
-    """Version of the kernel driver, where it can be read."""
+    """Return the version of the kernel driver; "" if it cannot be read."""
     for path in (Path("/proc/driver/nvidia/version"), Path("/sys/module/amdgpu/version")):
         try:
             return path.read_text().splitlines()[0].strip()

@@ -1,4 +1,7 @@
-"""Which jit functions a kernel reaches, and with which module constants, resolved in the imported modules."""
+"""The jit functions and module constants that a kernel reaches, resolved in the imported modules.
+
+Triton is imported in the functions for its weight: `progress` imports this module in a server before Triton.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _PLAIN = (int, float, str, bool, type(None))
 
 
 def closure(jit: Any) -> list[Any]:
-    """The kernel and every jit function that it calls, directly or not, each once, the kernel first."""
+    """Return the kernel and every jit function that it calls, directly or not, each once, the kernel first."""
     found = [jit]
     for function in found:
         found.extend(c for c in callees(function).values() if not any(c is f for f in found))
@@ -27,14 +30,14 @@ def closure(jit: Any) -> list[Any]:
 
 
 def callees(jit: Any) -> dict[str, Any]:
-    """Dotted names as written in the function's body -> the jit functions that they mean."""
+    """Return the jit functions that the function's body names, by the dotted name in the body."""
     from triton.runtime.jit import JITFunction
 
     return {name: value for name, value in _globals_read(jit) if isinstance(value, JITFunction)}
 
 
 def sources(jit: Any) -> tuple[FunctionSource, ...]:
-    """The closure as text, with its calls resolved to places in the tuple."""
+    """Return the closure as text, with its calls resolved to positions in the tuple."""
     functions = closure(jit)
     return tuple(_source(f, functions) for f in functions)
 
@@ -65,7 +68,7 @@ def _constants(jit: Any) -> Iterator[tuple[str, Value]]:
 
 
 def _globals_read(jit: Any) -> Iterator[tuple[str, Any]]:
-    """Every dotted name that the body reads and that the function's module resolves, in order, once."""
+    """Yield every dotted name that the body reads and that the function's module resolves, in order, each once."""
     try:
         tree = ast.parse(textwrap.dedent(jit.src))
     except SyntaxError:
@@ -104,14 +107,26 @@ def _resolve(dotted: str, scope: dict[str, Any]) -> Any:
 
 
 def in_triton(path: str) -> bool:
-    """True for a file of Triton's own library."""
+    """Return whether the file belongs to Triton's own library."""
     import triton
 
     return Path(path).is_relative_to(Path(triton.__file__ or "/").parent)
 
 
+def package_root(path: Path) -> Path:
+    """Return the folder to import from: the parent of the topmost package that holds `path`, or the file's folder.
+
+    Namespace packages in between (a folder without `__init__.py` below one that has it) are skipped.
+    """
+    root = path.parent
+    for parent in path.parents:
+        if (parent / "__init__.py").is_file():
+            root = parent.parent
+    return root
+
+
 def relative(path: str) -> str:
-    """`path` as it is called on every machine: from `kernels/`, from its package, or its bare name."""
+    """Return the part of `path` that is the same on every machine: from `kernels/`, from its package, or its name."""
     file = Path(path)
     if "kernels" in file.parts[:-1]:
         at = max(i for i, part in enumerate(file.parts[:-1]) if part == "kernels")
@@ -120,6 +135,4 @@ def relative(path: str) -> str:
     for root in sorted({p for p in sys.path if p}, key=len, reverse=True):
         if "site-packages" in root and file.is_relative_to(root):
             return str(file.relative_to(root))
-    from gluonmap.worker.load import package_root
-
     return str(file.relative_to(package_root(file)))

@@ -1,8 +1,8 @@
-"""The fork server: Triton imported once, its key computed once, then one forked process per candidate.
+"""The fork server. It imports Triton once, then forks one process per candidate.
 
-A server never runs a candidate's compile itself, so an abort costs one child. A *warm* server is a fork of the base
-server that has also imported the kernel and compiled the baseline, after a child has shown that both are safe: its
-children skip parsing and hashing every reachable jit function. It holds no GPU context.
+A server never compiles a candidate itself, so an abort costs one child. A *warm* server is a fork of the base server
+that has also imported the kernel and compiled the baseline, after a child has shown that both are safe. Its children
+skip parsing and hashing every reachable jit function. It holds no GPU context.
 
 Run as `python -m gluonmap.worker.server ADDRESS`; ADDRESS is a socket in a folder that only this user can enter.
 """
@@ -19,6 +19,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,16 +28,16 @@ import msgspec
 import multiprocess
 from multiprocess.connection import Client, wait
 
-from gluonmap.worker import progress
+from gluonmap.worker import jobs, preload, progress
 from gluonmap.worker.protocol import Job, Limits, Notice, Request
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 NO_ANSWER = 99
-"""Exit status of a child whose own plumbing failed: a fault, never a verdict."""
+"""Exit status of a child in which the tool itself failed: a fault, never a verdict."""
 MAX_FILE_BYTES = 1 << 30
 GENERATIONS = 8
 LOOK_S = 0.5
-"""So often a server looks at children that are on a device, or wait for one."""
+"""Seconds between two looks of a server at children that are on a device or wait for one."""
 
 _fork = multiprocess.get_context("fork")
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -55,10 +56,10 @@ class _Child:
         self.hung = False
 
     def left_s(self) -> float:
-        """Seconds until this child has to be looked at again: its deadline, or a change that nobody tells."""
+        """Return the seconds until the server must look at this child again."""
         deadline = self.slot.deadline(self.started, self.limits.deadline_s, self.limits.device_deadline_s)
         left = LOOK_S if deadline is None else max(0.0, deadline - time.monotonic())
-        # A child that gets its device has another deadline from then on, which may be nearer than the first.
+        # No message announces that a child got its device. From then on it has another deadline, which may be nearer.
         return min(left, LOOK_S) if self.for_device else left
 
     def is_late(self) -> bool:
@@ -66,23 +67,23 @@ class _Child:
         return deadline is not None and time.monotonic() >= deadline
 
     def kill(self) -> None:
-        """End the child and whatever it started in its session."""
+        """End the child and everything that it started in its session."""
         for send in (os.killpg, os.kill):
             with suppress(ProcessLookupError, PermissionError):
                 send(self.process.pid, signal.SIGKILL)
 
 
 def serve(address: str) -> None:
-    """Answer requests until the parent goes away or says stop; then leave no child behind.
+    """Answer requests until the parent sends "stop" or goes away. Then end all children.
 
-    If the parent went without a word (`kill -9`), its folder of temporary files goes too.
+    If the parent went away without "stop" (`kill -9`), its folder of temporary files is removed too.
     """
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     children: dict[str, _Child] = {}
     servers: dict[str, Any] = {}
     orphaned = False
-    # Else a child's first garbage collection touches, and so copies, every page of Python objects (3.11: the front end
-    # of a passing candidate fell from 63 to 43 ms).
+    # Without it a child's first garbage collection touches, and so copies, every page of Python objects (Python 3.11:
+    # with it the front end of a passing candidate fell from 63 to 43 ms).
     gc.collect()
     gc.freeze()
     try:
@@ -95,7 +96,7 @@ def serve(address: str) -> None:
                     return
             _reap(channel, children, servers)
     except (EOFError, OSError):
-        orphaned = True  # the parent is gone: nobody is left to tell
+        orphaned = True  # the parent is gone: nobody is left to notify
     finally:
         for child in children.values():
             child.kill()
@@ -103,14 +104,14 @@ def serve(address: str) -> None:
             with suppress(ProcessLookupError):
                 os.kill(server.pid, signal.SIGKILL)
             server.join()
-        for _ in range(GENERATIONS):  # the children of what is buried become ours in turn
+        for _ in range(GENERATIONS):  # children of a killed process become ours in turn
             _bury(set())
         if orphaned:
             shutil.rmtree(os.path.dirname(address), ignore_errors=True)
 
 
 def _patience(children: dict[str, _Child]) -> float | None:
-    """Seconds until the next deadline; None while nothing runs."""
+    """Return the seconds until the next deadline; None while nothing runs."""
     if not children:
         return None
     return min(child.left_s() for child in children.values())
@@ -121,7 +122,7 @@ def _send(channel: Any, notice: Notice) -> None:
 
 
 def _obey(channel: Any, children: dict[str, _Child], servers: dict[str, Any]) -> bool:
-    """Carry out one request. False: stop."""
+    """Carry out one request; return False for "stop"."""
     request = msgspec.json.decode(channel.recv_bytes(), type=Request)
     match request.op:
         case "spawn":
@@ -133,7 +134,7 @@ def _obey(channel: Any, children: dict[str, _Child], servers: dict[str, Any]) ->
                 process.start()
                 for_device = request.job.bench is not None
                 children[request.id] = _Child(process, request.limits, slot, for_device=for_device)
-            except OSError as error:  # no more processes or descriptors: no answer, and no reason to give up
+            except OSError as error:  # too many processes or descriptors: report a fault and go on
                 print(f"cannot start a candidate: {error}", file=sys.stderr, flush=True)
                 _send(channel, Notice(request.id, NO_ANSWER))
         case "warm":
@@ -160,7 +161,7 @@ def _reap(channel: Any, children: dict[str, _Child], servers: dict[str, Any]) ->
             child.process.join()
             status = child.process.exitcode
         seconds = time.monotonic() - child.started
-        child.kill()  # what it started in its session outlives it
+        child.kill()  # processes that it started in its session may outlive it
         os.close(child.pidfd)
         del children[id_]
         _send(channel, Notice(id_, status, child.hung, seconds, child.slot.read()))
@@ -172,14 +173,14 @@ def _reap(channel: Any, children: dict[str, _Child], servers: dict[str, Any]) ->
 
 
 def say_died(folder: str) -> None:
-    """Tell the parent, which waits for a warm server, that none will come."""
+    """Report to the waiting parent that the warm server has failed: create the file `died` in its folder."""
     with suppress(OSError):
         os.makedirs(folder, exist_ok=True)
         open(os.path.join(folder, "died"), "w").close()
 
 
 def _bury(known: set[int]) -> None:
-    """Kill processes that escaped their session: as subreaper this server has become their parent."""
+    """Kill processes that escaped their session. This server is a subreaper and so became their parent."""
     for pid in _children_of_this_process() - known:
         with suppress(ProcessLookupError, ChildProcessError):
             os.kill(pid, signal.SIGKILL)
@@ -194,21 +195,17 @@ def _children_of_this_process() -> set[int]:
 
 
 def _candidate(channel: Any, slot: progress.Slot, folder: str, job: Job, limits: Limits) -> None:
-    """The body of one child. Never returns: exit handlers of the code under test must not get a say."""
+    """Run the body of one child. It never returns: exit handlers of the code under test must not run."""
     status = NO_ANSWER
     try:
         channel.close()
         settle(folder, limits, keep_hard=job.bench is not None)
-        from gluonmap.worker import jobs
-
         evidence = jobs.carry_out(job, slot)
         jobs.write_evidence(folder, evidence)
         status = evidence.status
     except SystemExit as leave:
         status = leave.code if isinstance(leave.code, int) else 1
-    except BaseException:  # whatever it is, its text is in the child's stderr and its status is a fault
-        import traceback
-
+    except BaseException:  # a fault: its text goes to the child's stderr, and the status stays NO_ANSWER
         with suppress(BaseException):
             traceback.print_exc()
     finally:
@@ -216,9 +213,9 @@ def _candidate(channel: Any, slot: progress.Slot, folder: str, job: Job, limits:
 
 
 def settle(folder: str, limits: Limits, *, keep_hard: bool = False) -> None:
-    """Give this process its own session, folder, limits and files; it dies with its server.
+    """Give this process its own session, folder, limits and files. It dies with its server.
 
-    `keep_hard`: it may lift the bound on its memory later. A context on a device maps far more than it uses.
+    `keep_hard`: it may lift the limit on its memory later. A context on a device maps far more than it uses.
     """
     os.setsid()
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -234,25 +231,25 @@ def settle(folder: str, limits: Limits, *, keep_hard: bool = False) -> None:
 
 
 def use_temporary(folder: str) -> None:
-    """Make `tempfile` of this process and its children put things into `folder`, where they are removed with it."""
+    """Make `tempfile` of this process and its children use `folder`, which is removed as a whole."""
     os.environ["TMPDIR"] = folder
-    tempfile.tempdir = None  # a server may have asked for it already, and the answer is kept
+    tempfile.tempdir = None  # drops the cached folder: the server may have used `tempfile` before the fork
 
 
 def _bound(what: int, most: int, *, keep_hard: bool = False) -> None:
-    """Lower a limit of this process; where the user's own (`ulimit`) is lower, it stays."""
+    """Lower a limit of this process. A lower limit of the user (`ulimit`) stays."""
     hard = resource.getrlimit(what)[1]
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(what, (most, hard if keep_hard else most))
 
 
 def _address_space() -> int:
-    """Bytes of address space that this process has mapped already: libraries, for the most part."""
+    """Return the bytes of address space that this process has mapped already, mostly libraries."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def _redirect(folder: str) -> None:
-    """Point the descriptors 0, 1 and 2 away from the user's terminal: a pipe could fill up, a file cannot."""
+    """Redirect the descriptors 0, 1 and 2 from the user's terminal to files: unlike a pipe, a file does not fill up."""
     os.makedirs(folder, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     for number, path, how in (
@@ -267,7 +264,7 @@ def _redirect(folder: str) -> None:
 
 
 def _warm(channel: Any, request: Request) -> None:
-    """The body of a warm server: import the kernel, compile the baseline in this process, then serve."""
+    """Run the body of a warm server: import the kernel, compile the baseline in this process, then serve."""
     try:
         channel.close()
         assert request.job
@@ -275,15 +272,11 @@ def _warm(channel: Any, request: Request) -> None:
         _redirect(request.folder)
         use_temporary(request.folder)
         os.environ["TRITON_CACHE_DIR"] = os.path.join(request.folder, "cache")
-        from gluonmap.worker import jobs
-
         jobs.warm_up(request.job)
         if _has_context():
             raise RuntimeError("the kernel's file opens a context on the GPU at import: no fork of it could open one")
         serve(request.address)
     except BaseException:
-        import traceback
-
         with suppress(BaseException):
             traceback.print_exc()
             say_died(request.folder)
@@ -292,20 +285,18 @@ def _warm(channel: Any, request: Request) -> None:
 
 
 def _has_context() -> bool:
-    """True where this process has begun to use the GPU through torch."""
+    """Return whether this process has begun to use the GPU through torch."""
     torch: Any = sys.modules.get("torch")
     return bool(torch is not None and hasattr(torch, "cuda") and torch.cuda.is_initialized() is True)
 
 
 def main() -> None:
-    """Serve at the address given; the modules named after it are imported first, for candidates to find them loaded."""
+    """Serve at the given address. Modules named after it are imported first, so that candidates find them loaded."""
     address, *modules = sys.argv[1:]
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    from gluonmap.worker import preload
-
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     preload.preload()
     for module in modules:
-        with suppress(ImportError):  # whoever needs it says so
+        with suppress(ImportError):  # a candidate that needs the module reports its absence
             importlib.import_module(module)
     serve(address)
 

@@ -1,8 +1,8 @@
-"""Stand-ins for packages that a kernel file imports and a compile does not need.
+"""Stand-ins for packages that a kernel file imports but a compile does not need.
 
-`--stub aiter`: a package that is on disk but whose `__init__` cannot run here (it loads a GPU library, say) becomes an
-empty package with the right path, so that its submodules import. `torch` is replaced by itself where it is not
-installed: kernel files import it for their launch wrappers.
+`--stub aiter`: the package is on disk, but its `__init__` cannot run on this machine (for example, it loads a GPU
+library). It becomes an empty package with the right path, so that its submodules import. If `torch` is not installed,
+it gets a stand-in without being asked for: kernel files import it for their launch wrappers.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 
 
 class StandInUsed(TypeError):
-    """An import computes with what stands in for a package, which holds nothing."""
+    """An import computes with the stand-in for a package, which holds nothing."""
 
 
 class _Nothing(type):
-    """A class whose every attribute is another such class: usable as annotation, dtype, base or decorator."""
+    """A metaclass. Every attribute of its classes is such a class, usable as annotation, dtype, base or decorator."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
@@ -32,7 +32,7 @@ class _Nothing(type):
         return value
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A decorator hands back what it decorates; anything else is nothing again."""
+        """Return a decorated function unchanged; any other call returns the class itself."""
         return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else cls
 
     def __bool__(cls) -> bool:
@@ -90,7 +90,7 @@ class _EmptyModule(ModuleType):
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds a package that is not installed, and all its submodules, as empty modules."""
+    """A finder that provides a package that is not installed, and all its submodules, as empty modules."""
 
     def __init__(self, package: str) -> None:
         self.package = package
@@ -110,7 +110,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def install(packages: Sequence[str]) -> list[str]:
-    """Put the stand-ins in place; notes for the report, one per package that the user named."""
+    """Install the stand-ins; return notes for the report, one per package that the user named."""
     notes = [_install(package) for package in packages]
     if "torch" not in packages and not _installed("torch"):
         sys.meta_path.append(_Finder("torch"))
@@ -118,7 +118,7 @@ def install(packages: Sequence[str]) -> list[str]:
 
 
 def used_unasked() -> list[str]:
-    """Notes on stand-ins that nobody asked for and that an import has used."""
+    """Return notes on stand-ins that the user did not name and that an import has used."""
     if isinstance(sys.modules.get("torch"), _EmptyModule):
         return ["torch is not installed here: an empty one stands in (a compile needs none)"]
     return []

@@ -1,4 +1,8 @@
-"""What a check does with tensors: buffers with guards, poison, and distances from a reference. The only torch of it."""
+"""Tensors of a check: buffers with guards, poison, and distances from a reference.
+
+This is the only module of a check that knows torch. torch is imported in the functions: the tests replace this class
+where there is no torch, and `jobs` imports this module for every compile.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,16 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 GUARD_BYTES = 1 << 16
-"""Before and behind every output."""
+"""Bytes before and after every output."""
 _ALIGNMENT = 256
 _PATTERN = 251
-"""Guards hold 0, 1, … 250, 0, …: no store of one value leaves them as they were."""
+"""Guards hold 0, 1, … 250, 0, …: a store of one value always changes them."""
 HUGE = 1e30
-"""Stands for errors that have no bound (the reference is zero, the output is not): JSON has no infinity."""
+"""Value of an unbounded error (the reference is zero, the output is not): JSON has no infinity."""
 
 
 class Distance(NamedTuple):
-    """How far an output is from its reference."""
+    """Distance of an output from its reference: two relative errors, and the number of misplaced NaN or infinities."""
 
     relative: float
     elementwise: float
@@ -25,11 +29,11 @@ class Distance(NamedTuple):
 
 
 class Mismatch(Exception):
-    """A reference that cannot be compared with its output: a mistake of the probe, says nothing about the kernel."""
+    """The reference cannot be compared with the output: a mistake of the probe, no evidence about the kernel."""
 
 
 class Guarded:
-    """A tensor with another one's shape, strides, dtype and alignment, with guards around it."""
+    """A tensor with the shape, strides, dtype and alignment of another one, between guards."""
 
     def __init__(self, like: Any) -> None:
         import torch
@@ -38,31 +42,30 @@ class Guarded:
         span = 1 + sum((n - 1) * s for n, s in zip(like.shape, like.stride(), strict=True)) if like.numel() else 0
         size = span * item
         self._raw = torch.empty(2 * GUARD_BYTES + size + _ALIGNMENT, dtype=torch.uint8, device=like.device)
-        # As the one it stands for is aligned, or the compiler would know something else of it.
+        # The alignment is that of `like`: with another one the compiler would specialise differently.
         begin = GUARD_BYTES + (like.data_ptr() - self._raw.data_ptr() - GUARD_BYTES) % _ALIGNMENT
         numbers = torch.arange(_PATTERN, dtype=torch.uint8, device=like.device)
         self._pattern = numbers.repeat(self._raw.numel() // _PATTERN + 1)[: self._raw.numel()]
         self._raw.copy_(self._pattern)
         self._place = slice(begin, begin + size)
         self._seen: list[tuple[Any, Any]] = []
-        """Tensors on this memory, and what lies under them in the pattern."""
+        """Tensors on this memory, each with the part of the pattern at its place."""
         self.tensor = self.seen_as(like)
 
     def seen_as(self, like: Any) -> Any:
-        """The same memory as a tensor of another one's shape, strides and dtype, which spans as many bytes."""
-
+        """Return the same memory as a tensor with the shape, strides and dtype of `like`, which spans as many bytes."""
         import torch
 
         def inside(raw: Any, dtype: Any) -> Any:
             return raw[self._place].view(dtype).as_strided(like.shape, like.stride())
 
-        # A copy of truth values makes ones of all other bytes, which the pattern has.
+        # A copy of bool tensors turns the pattern's other bytes into ones, so compare bytes.
         bits = torch.uint8 if like.dtype is torch.bool else like.dtype
         self._seen.append((inside(self._raw, bits), inside(self._pattern, bits)))
         return inside(self._raw, like.dtype)
 
     def intact(self) -> bool:
-        """True where nothing but the tensors' own elements was written. Overwrites these."""
+        """Return whether only the tensors' own elements were written. Overwrites these elements."""
         import torch
 
         for tensor, under in self._seen:
@@ -71,7 +74,7 @@ class Guarded:
 
 
 class Tensors:
-    """The same questions to all tensors of torch, whatever device they are on."""
+    """Operations on tensors of torch, on any device."""
 
     def is_tensor(self, value: Any) -> bool:
         return hasattr(value, "data_ptr") and hasattr(value, "stride")
@@ -80,7 +83,7 @@ class Tensors:
         return Guarded(like)
 
     def poison(self, tensor: Any, byte: int) -> None:
-        """Fill a tensor with one byte: 0xFF is NaN in every float type but the fnuz ones."""
+        """Fill a tensor with one byte. 0xFF is NaN in every float type except the fnuz ones."""
         import torch
 
         value = torch.full((tensor.element_size(),), byte, dtype=torch.uint8, device=tensor.device)
@@ -97,7 +100,7 @@ class Tensors:
         _distinct(tensor).copy_(_distinct(copy, tensor))
 
     def shared(self, one: Any, other: Any) -> str:
-        """Of the memory of two tensors: "all" where both span the same bytes, "part" where they have some in common."""
+        """Return "all" if two tensors span the same bytes, "part" if they share some of them, else ""."""
         (start, end), (begin, stop) = span(one), span(other)
         if start >= stop or begin >= end:
             return ""
@@ -115,8 +118,8 @@ class Tensors:
         bytes_of(one, start).fill_(True)
         return "part" if bool(bytes_of(other, begin).any()) else ""
 
-    def tells(self, tensor: Any) -> bool:
-        """Whether it has a finite number: something to compare with."""
+    def has_finite(self, tensor: Any) -> bool:
+        """Return whether a tensor has a finite number, so that there is something to compare."""
         import torch
 
         return bool(torch.isfinite(tensor.float() if tensor.element_size() == 1 else tensor).any())
@@ -131,12 +134,12 @@ class Tensors:
         return same_kind and bool(torch.equal(raw(one), raw(other.to(one.device))))
 
     def dtype(self, tensor: Any) -> str:
-        """torch's name of it: "float16"."""
+        """Return torch's name of a tensor's dtype, such as "float16"."""
         return str(tensor.dtype).removeprefix("torch.")
 
     @contextlib.contextmanager
     def exactly(self) -> Iterator[None]:
-        """Matrix products of float32 in float32: TF32 keeps 10 bits, the precision that is being judged."""
+        """Compute matrix products of float32 in float32. TF32 keeps 10 bits, no more than the results under test."""
         import torch
 
         before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
@@ -149,12 +152,12 @@ class Tensors:
             torch.backends.cudnn.allow_tf32 = before[1]
 
     def distance(self, out: Any, reference: Any) -> Distance:
-        """How far `out` is from `reference`, in float32 or better.
+        """Return the distance of `out` from `reference`, computed in float32 or better.
 
-        A value that `out`'s dtype cannot hold is expected where the reference, rounded to that dtype, is not finite.
+        `out` must be NaN or infinite exactly where the reference is, after rounding it to `out`'s dtype.
 
         Raises:
-            Mismatch: the reference is no tensor, or of another shape.
+            Mismatch: the reference is not a tensor, or has another shape, or is complex and `out` is not.
         """
         import torch
 
@@ -178,10 +181,10 @@ class Tensors:
         zero = torch.zeros((), dtype=wide, device=out.device)
         wanted = torch.where(finite, wanted, zero)
         error = torch.where(finite, found - wanted, zero).abs()
-        if whole and not reference.is_floating_point():  # float64 has 53 bits of the 64
+        if whole and not reference.is_floating_point():  # float64 holds only 53 of an integer's 64 bits
             unequal = out.to(torch.int64) != reference.to(torch.int64)
             error = torch.where(unequal, error.clamp(min=1.0), error)
-        # Sums of squares in float64: in float32 those of large numbers overflow.
+        # Sums of squares are in float64: in float32 those of large numbers overflow.
         size = _norm(wanted)
         root_mean_square = size / math.sqrt(max(1, int(finite.sum())))
         scale = wanted.abs() + root_mean_square
@@ -194,7 +197,7 @@ class Tensors:
 
 
 def span(tensor: Any) -> tuple[int, int]:
-    """Addresses of a tensor's first byte and of the one behind its last."""
+    """Return the address of a tensor's first byte, and the address after its last byte."""
     start = tensor.data_ptr()
     if not tensor.numel():
         return start, start
@@ -203,8 +206,10 @@ def span(tensor: Any) -> tuple[int, int]:
 
 
 def _distinct(tensor: Any, like: Any = None) -> Any:
-    """The elements of a tensor, or those at the same places of another one, that have memory of their own: of a
-    dimension that was expanded the first."""
+    """Return a tensor without the repeated elements of expanded dimensions (stride 0): only the first of each is kept.
+
+    The strides are those of `like`, if it is given.
+    """
     for dimension, stride in enumerate((tensor if like is None else like).stride()):
         if stride == 0 and tensor.shape[dimension] > 1:
             tensor = tensor.narrow(dimension, 0, 1)

@@ -1,4 +1,4 @@
-"""How long a launch takes: warm-up, then many launches, each after a flush of the caches; median and spread."""
+"""The time of a launch: warm-up, then many launches, each after a flush of the caches; median and spread."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from gluonmap.model.verdict import Timing
 WARM_UP_US = 25_000.0
 MEASURE_US = 100_000.0
 FEWEST, MOST = 20, 1000
-"""Launches that are measured."""
+"""Least and largest number of launches."""
 _FIRST = 5
 
 
 def measure(times_us: Callable[[int], Sequence[float]], clock_mhz: Callable[[], int | None]) -> Timing:
-    """The timing of a launch of which `times_us(n)` gives n times, in microseconds.
+    """Return the timing of a launch. `times_us(n)` launches n times and returns n times in microseconds.
 
-    As many launches as fill 0.1 s of the device, 20 at least and 1000 at most, after 25 ms that do not count: clocks
-    rise with the first work, and the very first launch loads the program.
+    It measures as many launches as fill 0.1 s of the device, at least 20 and at most 1000, after 25 ms of warm-up.
+    The warm-up is needed: clocks rise with the first work, and the very first launch loads the program.
     """
     typical = max(0.1, statistics.median(times_us(_FIRST)[1:]))
     times_us(_clamped(WARM_UP_US / typical))

@@ -1,4 +1,4 @@
-"""What a run on the CPU executed, instruction by instruction, as tab-separated text."""
+"""The trace of a run on the CPU, instruction by instruction, as tab-separated text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEAD = ("step", "waves", "pc", "line", "instruction")
 
 
 class Trace:
-    """Writes one row for each instruction that waves execute together; `step` counts them."""
+    """A file with one row for each instruction that waves execute together. `step` counts the rows."""
 
     def __init__(self, path: str) -> None:
         self._file: IO[str] = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 (open until the run ends)
@@ -30,7 +30,7 @@ class Trace:
 
 
 def _ranges(numbers: list[int]) -> str:
-    """ "0-3,7": of numbers in ascending order."""
+    """Return numbers as ranges in ascending order, such as "0-3,7"."""
     found: list[list[int]] = []
     for number in sorted(numbers):
         if found and found[-1][-1] == number - 1:

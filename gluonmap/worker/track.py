@@ -1,4 +1,4 @@
-"""What a race is told and what it tells: JSON files, between the tool and the one process that races."""
+"""Input and result of a race of configurations: two JSON files, between the tool and the process that races."""
 
 from __future__ import annotations
 
@@ -14,69 +14,69 @@ class Heat(msgspec.Struct, frozen=True):
     name: str
     shape: dict[str, Value]
     runners: tuple[Candidate, ...]
-    """The same configurations in the same order in every heat; the baseline is the first."""
+    """The same configurations in the same order in every heat. The baseline is the first."""
 
 
 class Track(msgspec.Struct, frozen=True):
-    """Everything that a race needs. Each runner was compiled and passed on this target."""
+    """Input of a race. Each runner was compiled and passed on this target."""
 
     target: str
     file: KernelFile
     probe_file: str
     """Absolute path of the file with `inputs`."""
     heats: tuple[Heat, ...]
-    """Their runners are the same programs: one compile serves all heats."""
+    """Heats with the same programs: one compile serves all heats."""
     hosts: tuple[dict[str, Value], ...]
-    """Values of host-only knobs, by runner: what `inputs` and the grid may read besides."""
+    """Values of host-only knobs, by runner: `inputs` and the grid may read them."""
     twins: tuple[int, ...]
-    """Runners, beyond those that race, that are the very program of the baseline under another configuration."""
+    """Further runners that do not race: they are the baseline's program under another configuration."""
     rounds: int
     finalists: int
-    """At most so many of each heat go on to the rounds, besides the baseline and its twins."""
+    """Most runners of each heat that go on to the rounds, not counting the baseline and its twins."""
     jobs: int
-    """Compiles at once, before the device is touched."""
+    """Number of parallel compiles, before the device is used."""
     deadline_s: float
-    """Of each compile; what takes longer does not race."""
+    """Time limit of each compile in seconds. A runner that takes longer does not race."""
     order: tuple[int, ...]
-    """Runners in the order of their compiles: what takes long begins first."""
+    """Runners in the order of their compiles: the longest begin first."""
     cache: str
-    """Folder of Triton's cache: what the race compiles is found there by the user's own program."""
+    """Folder of Triton's cache. The user's own program finds the compiled programs there."""
     tolerance: dict[str, float] = {}
-    """The probe file's, by output."""
+    """Tolerances of the probe file, by output."""
     plain: bool = False
-    """Let Triton time each configuration in its own way."""
+    """Let Triton time each configuration with its default `do_bench`."""
     seed: int = 0
 
 
 class Leg(msgspec.Struct, frozen=True):
-    """What came of one heat. Times in microseconds; lists by runner."""
+    """The result of one heat. Times are in microseconds, lists are by runner."""
 
     race_seconds: float
-    """Of the standard autotuner, its own launches included."""
+    """Seconds of the standard autotuner, its own launches included."""
     raced_us: tuple[float | None, ...]
-    """What the autotuner measured; None: it did not race, or failed."""
+    """Times that the autotuner measured; None if the runner did not race or failed."""
     winner: int
-    """The autotuner's own choice."""
+    """Number of the runner that the autotuner chose."""
     rounds_us: dict[int, tuple[float, ...]]
-    """Of all heats' finalists, the baseline and its twins: one time for each round, interleaved."""
+    """Times of all heats' finalists, the baseline and its twins: one for each round, interleaved."""
     clocks_mhz: tuple[int | None, int | None]
-    """Before the autotuner and after the rounds."""
+    """Clock before the autotuner and after the rounds; None if it could not be read."""
     errors: dict[int, float] = {}
-    """The worst relative error of an output, by runner that was checked."""
+    """Largest relative error of an output, by checked runner."""
 
 
 class Finish(msgspec.Struct, frozen=True):
-    """What came of it."""
+    """Result of a race."""
 
     device: str
     driver: str
     torch: str
     triton: str
     compile_seconds: float
-    """From an empty or a full cache to one that has all programs."""
+    """Seconds until the cache had all programs. It may have had some before."""
     legs: tuple[Leg, ...]
-    """By heat."""
+    """Results by heat."""
     failures: dict[int, str] = {}
-    """Runners that could not be compiled here, or whose numbers are wrong."""
+    """Runners that could not be compiled here, or whose results are wrong, with the reason."""
     unchecked: str = ""
-    """Why no numbers were checked; empty: those of all that ran in the rounds were."""
+    """Why no results were checked; "" if those of all runners in the rounds were."""

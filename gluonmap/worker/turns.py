@@ -1,6 +1,6 @@
-"""One process at a time on each device: a lock file per device, held until the process is gone.
+"""Exclusive use of devices: a lock file per device, held until the process is gone.
 
-However it goes: a lock that a process holds ends with it, so a child that was killed keeps no other one waiting.
+The lock ends with the process, however it ends, so a killed child does not block others.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import time
 from collections.abc import Sequence
 
 POLL_S = 0.005
-"""Between two looks at several devices. One device alone is waited for without looking."""
+"""Seconds between two looks at several devices. For a single device, the process waits in `flock` instead."""
 
 
 def take(files: Sequence[str]) -> int:
-    """Index of the device that this process now has for itself, the first that is free; one lock file for each.
+    """Wait for a free device and lock it for this process; return its index. `files` holds one lock file per device.
 
     Raises:
-        OSError: a file cannot be made.
+        OSError: a lock file cannot be created.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     for file in files:

@@ -1,13 +1,17 @@
-"""What differs between makers of GPUs: context, synchronising, words of errors, clocks. One small class for each.
+"""Differences between makers of GPUs: context, synchronisation, error messages, clocks. One small class for each.
 
-torch calls both by the name "cuda". NVIDIA's was run on an H200; AMD's is written to the documentation of HIP and of
-the kernel driver, and was never run: UNVERIFIED.
+torch calls both "cuda". The class for NVIDIA was run on an H200. The class for AMD follows the documentation of HIP and
+of the kernel driver, and was never run: UNVERIFIED.
+
+Triton and torch are imported in the functions, for their weight: a compile needs no torch.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import resource
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,28 +21,28 @@ from gluonmap.worker.tensors import Tensors
 
 
 class Failure(NamedTuple):
-    """What an exception of a launch means."""
+    """Exit status and kind of an exception of a launch."""
 
     status: int
     kind: str
 
 
 class NoDevice(Exception):
-    """There is nothing to launch on; the text says why."""
+    """There is no usable device. The text is the reason."""
 
 
 class Vendor:
-    """A maker's devices through torch and Triton. Nothing here touches a device before `open`."""
+    """A maker's devices through torch and Triton. No method touches a device before `open`."""
 
     visible = ""
-    """Environment variable that names the devices which a process sees."""
+    """Environment variable with the devices that a process sees."""
     triton_name = ""
-    """Of the back end, as Triton calls it."""
+    """Triton's name of the back end."""
     crashes: tuple[tuple[str, str], ...] = ()
-    """Words in an error of the device's own → what they mean. Such an error ends the context: nothing runs after it."""
+    """Words in a device's error → kind of the crash. Such an error ends the context: nothing runs after it."""
     exhausted: tuple[str, ...] = ("out of resource", "too many resources requested", "out of memory")
     flush_bytes = 256 << 20
-    """Written before each measured launch: more than any cache holds."""
+    """Bytes written before each measured launch: more than any cache holds."""
 
     def __init__(self) -> None:
         self.tensors = Tensors()
@@ -46,36 +50,36 @@ class Vendor:
         self._flush: Any = None
 
     def count(self) -> int:
-        """How many devices there are; 0 also where torch is missing or made for another maker."""
+        """Return the number of devices; 0 also if torch is missing or made for another maker."""
         torch = _torch()
         return int(torch.cuda.device_count()) if torch is not None and self.is_torchs(torch) else 0
 
     def is_torchs(self, torch: Any) -> bool:
-        """True where the installed torch is made for this vendor."""
+        """Return whether the installed torch is made for this vendor."""
         raise NotImplementedError
 
     @property
     def device(self) -> str:
-        """As torch names it."""
+        """torch's name of the open device."""
         return f"cuda:{self.index}"
 
     def lock_files(self) -> list[str]:
-        """For each device that this process sees, the file whose lock is the right to use it.
+        """Return one lock file for each device that this process sees. The holder of the lock may use the device.
 
-        All runs of this user share them: two that measure on one device at once would measure each other.
+        All runs of this user share the files: two runs that measure on one device at once would disturb each other.
         """
         seen = (part.strip() for part in os.environ.get(self.visible, "").split(","))
         names = [name for name in seen if name] or [str(index) for index in range(self.count())]
-        folder = f"/tmp/gluonmap-devices-{os.getuid()}"  # TMPDIR is another one in each candidate
+        folder = f"/tmp/gluonmap-devices-{os.getuid()}"  # not TMPDIR: each candidate has its own
         return [os.path.join(folder, f"{self.triton_name}-{name}.lock".replace(os.sep, "_")) for name in names][
             : self.count()
         ]
 
     def open(self, index: int) -> None:
-        """Make a context on a device, and Triton launch there.
+        """Create a context on a device and make Triton launch there.
 
         Raises:
-            NoDevice: it cannot be used.
+            NoDevice: the device cannot be used.
         """
         torch = _torch()
         self.index = index
@@ -96,27 +100,26 @@ class Vendor:
         triton.set_allocator(scratch)
 
     def target(self) -> str:
-        """Name of the target that the open device is."""
+        """Return the name of the open device's target."""
         from triton.runtime import driver
 
         return target_name(driver.active.get_current_target())
 
     def compiled(self, jit: Any, positional: Sequence[Any], keywords: dict[str, Any], grid: tuple[int, ...]) -> Any:
-        """Triton's compiled kernel for the very arguments of a launch, not launched."""
+        """Compile a kernel for the exact arguments of a launch; return Triton's compiled kernel without a launch."""
         return jit.run(*positional, grid=grid, warmup=True, **keywords)
 
     def launch(self, jit: Any, positional: Sequence[Any], keywords: dict[str, Any], grid: tuple[int, ...]) -> None:
         jit.run(*positional, grid=grid, warmup=False, **keywords)
 
     def synchronize(self) -> None:
-        """Wait for the device. Raises what went wrong on it."""
+        """Wait for the device. Raise the error that occurred on it."""
         _torch().cuda.synchronize()
 
     def times_us(self, launch: Callable[[], None], count: int) -> list[float]:
-        """Microseconds of so many launches on the device's own clock, each after a flush of its caches.
+        """Return the times of `count` launches in microseconds on the device's clock, each after a flush of its caches.
 
-        The flush takes the device longer than the host needs to hand in the launch behind it, so no time of the host's
-        is measured.
+        The flush takes the device longer than the host needs to enqueue the next launch, so no host time is measured.
         """
         torch = _torch()
         if self._flush is None:
@@ -131,11 +134,11 @@ class Vendor:
         return [begin.elapsed_time(end) * 1000.0 for begin, end in marks]
 
     def clock_mhz(self) -> int | None:
-        """Clock of the compute units now; None where the driver does not say."""
+        """Return the present clock of the compute units in MHz; None if the driver does not report it."""
         return None
 
     def failure(self, error: BaseException, *, launched: bool) -> Failure:
-        """What an exception means. `launched`: the device had begun, so what nobody knows is a crash there."""
+        """Return the meaning of an exception. If the device had begun (`launched`), an unknown error is a crash."""
         text = str(error).lower()
         for words, kind in self.crashes:
             if words in text:
@@ -167,25 +170,25 @@ class Nvidia(Vendor):
         return torch.version.cuda is not None
 
     def clock_mhz(self) -> int | None:
-        """Clock of the multiprocessors, as NVML tells it."""
+        """Return the clock of the multiprocessors in MHz, from NVML."""
         pci = _pci_address(_torch().cuda.get_device_properties(self.index))
         if not pci:
             return None
         try:
             nvml = ctypes.CDLL("libnvidia-ml.so.1")
             handle, clock = ctypes.c_void_p(), ctypes.c_uint()
-            asked = (
+            errors = (
                 nvml.nvmlInit_v2(),
                 nvml.nvmlDeviceGetHandleByPciBusId_v2(pci.encode(), ctypes.byref(handle)),
                 nvml.nvmlDeviceGetClockInfo(handle, 1, ctypes.byref(clock)),  # NVML_CLOCK_SM
             )
         except (OSError, AttributeError):
             return None
-        return int(clock.value) if not any(asked) else None
+        return int(clock.value) if not any(errors) else None
 
 
 class Amd(Vendor):
-    """HIP devices. UNVERIFIED: never run. A bad address there ends the process (SIGABRT), which is CRASHED as well."""
+    """HIP devices. UNVERIFIED: never run. A bad address ends the process there (SIGABRT), which is CRASHED as well."""
 
     visible = "HIP_VISIBLE_DEVICES"
     triton_name = "amd"
@@ -198,13 +201,13 @@ class Amd(Vendor):
         ("device-side assert", "device assertion"),
     )
     flush_bytes = 512 << 20
-    """MI300's last cache holds 256 MB."""
+    """Twice the last-level cache of MI300, which holds 256 MB."""
 
     def is_torchs(self, torch: Any) -> bool:
         return torch.version.hip is not None
 
     def clock_mhz(self) -> int | None:
-        """Clock of the compute units, from the kernel driver's table: the line that a star marks."""
+        """Return the clock of the compute units in MHz: the line of the kernel driver's table that a star marks."""
         pci = _pci_address(_torch().cuda.get_device_properties(self.index)).lower()[4:]
         try:
             lines = Path(f"/sys/bus/pci/devices/{pci}/pp_dpm_sclk").read_text().splitlines()
@@ -216,7 +219,7 @@ class Amd(Vendor):
 
 
 VENDORS: dict[str, type[Vendor]] = {"cuda": Nvidia, "hip": Amd}
-"""By the name of Triton's back end."""
+"""Classes by the name of Triton's back end."""
 
 
 def target_name(gpu: Any) -> str:
@@ -225,9 +228,7 @@ def target_name(gpu: Any) -> str:
 
 
 def find_device() -> tuple[str, str]:
-    """Target and name of this machine's GPU, as Triton and torch find it; empty where they find none."""
-    import traceback
-
+    """Return target and name of this machine's GPU, as Triton and torch find it; "" if they find none."""
     from triton.backends import backends
 
     for backend in backends.values():
@@ -241,7 +242,7 @@ def find_device() -> tuple[str, str]:
 
 
 def _torch() -> Any:
-    """torch, or None where it is not installed (an empty module may stand in for it)."""
+    """Return torch; None if it is not installed (an empty module may be its stand-in)."""
     try:
         import torch
     except ImportError:
@@ -250,20 +251,18 @@ def _torch() -> Any:
 
 
 def _pci_address(properties: Any) -> str:
-    """ "00000000:4E:00.0"; empty where this torch does not tell."""
-    told = [getattr(properties, f"pci_{part}_id", None) for part in ("domain", "bus", "device")]
-    numbers = [number for number in told if isinstance(number, int)]
+    """Return a PCI address such as "00000000:4E:00.0"; "" if this torch does not report it."""
+    ids = [getattr(properties, f"pci_{part}_id", None) for part in ("domain", "bus", "device")]
+    numbers = [number for number in ids if isinstance(number, int)]
     return "{:08X}:{:02X}:{:02X}.0".format(*numbers) if len(numbers) == 3 else ""
 
 
 def lift_memory_limit() -> None:
-    """Take this process's bound on address space away, as far as it may: a context maps far more than it uses."""
-    import resource
-
+    """Lift this process's limit on address space as far as allowed: a context maps far more than it uses."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
 def use_cache(folder: str) -> None:
-    """Make Triton keep what it compiles in `folder` from now on, and find there what it has compiled."""
+    """Make Triton's cache `folder` from now on."""
     os.environ["TRITON_CACHE_DIR"] = folder

@@ -31,7 +31,7 @@ RULES = ("BLOCK_N * num_warps <= 512", "NUM_KSPLIT == 1 or GROUP_SIZE_M == 1", "
 
 
 class HiddenConstraints:
-    """An oracle that knows the answer; what it is asked is kept."""
+    """An oracle that knows the answers and records the questions."""
 
     def __init__(self, *rules: str | Relation, digest: Callable[[Config], str] | None = None) -> None:
         self.rules = [Written(rule) if isinstance(rule, str) else rule for rule in rules]
@@ -53,7 +53,7 @@ class HiddenConstraints:
 
 
 class HangsOn(HiddenConstraints):
-    """Some configurations never come back."""
+    """An oracle with some configurations that never return."""
 
     def __init__(self, hangs: str, *rules: str) -> None:
         super().__init__(*rules)
@@ -164,7 +164,7 @@ def test_a_small_space_is_asked_completely() -> None:
     assert all(stratum.error_bound == 0 for stratum in learned.certificate.strata)
 
 
-# ---- what is no evidence -------------------------------------------------------------------------------------------
+# ---- answers that are no evidence ----------------------------------------------------------------------------------
 
 
 def test_what_hangs_is_reported_and_never_fitted() -> None:
@@ -188,21 +188,21 @@ def test_two_outcomes_for_one_configuration_are_reported_and_never_fitted() -> N
 
 def test_an_oracle_that_changes_its_mind_is_caught() -> None:
     class Torn(HiddenConstraints):
-        """Passes the first time, crashes from then on."""
+        """An oracle with a configuration that passes the first time and crashes from then on."""
 
         def answer(self, config: Config) -> Answer:
             if config == BASELINE and self.asked.count(config) > 1:
                 return Answer(Outcome.CRASHED, reason="SIGABRT")
             return super().answer(config)
 
-    from gluonmap.acquire.evidence import UNKNOWN, Evidence
+    from gluonmap.acquire.evidence import UNKNOWN, EvidenceTable
     from gluonmap.acquire.forms import Forms
     from gluonmap.acquire.predicates import Predicates
     from gluonmap.acquire.space import space_of
 
     space = space_of(GEMM)
     forms = Forms(space)
-    evidence = Evidence(space, forms, Predicates(space, forms))
+    evidence = EvidenceTable(space, forms, Predicates(space, forms))
     oracle, row = Torn(), space.encode(BASELINE)
     evidence.add([row], oracle([BASELINE]))
     evidence.add([row], oracle([BASELINE]))
@@ -442,7 +442,7 @@ def test_a_knob_that_matters_under_a_condition_is_told_with_it() -> None:
     assert group.words == "GROUP_SIZE_M matters only if NUM_KSPLIT = 1"
 
 
-def test_knobs_behind_a_flag_are_not_called_idle_though_the_flag_is_off_where_it_starts() -> None:
+def test_knobs_behind_a_flag_are_not_idle_though_the_flag_is_off_at_the_baseline() -> None:
     space: dict[str, Sequence[Value]] = {
         "FLAG": [0, 1], "DEPTH": [1, 2, 3, 4], "PHASE": [1, 2, 4], "TILE": [16, 32, 64, 128], "GROUP": [1, 2, 4, 8],
     }  # fmt: skip
@@ -569,7 +569,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
 
 def test_a_lone_failure_that_nothing_explains_is_asked_again() -> None:
     class Flaky(HiddenConstraints):
-        """One configuration fails the first time and passes from then on."""
+        """An oracle with a configuration that fails the first time and passes from then on."""
 
         def answer(self, config: Config) -> Answer:
             if config == self.odd and self.asked.count(config) == 1:

@@ -47,7 +47,9 @@ from gluonmap.model.knobs import KnobClass
 from gluonmap.model.relations import Bound, Member, Op, Written
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import TARGETS, Target, find
-from gluonmap.probe.campaign import Campaign, Settings
+from gluonmap.probe.campaign import Campaign
+from gluonmap.probe.settings import Settings
+from gluonmap.probe.target_choice import TargetChoice
 from gluonmap.query.feasibility import Judge
 from gluonmap.query.reduced_space import reduced_space_of
 from gluonmap.runner import environment
@@ -756,8 +758,8 @@ def test_nothing_to_audit_is_a_usage_error(project: Project) -> None:
 # ---- on which targets -----------------------------------------------------------------------------------------------
 
 
-class Anywhere(Campaign):
-    """A campaign of a kernel that any target will do for, on a machine without a GPU."""
+class AnyTarget(TargetChoice):
+    """The choice for a kernel that all targets can compile, on a machine without a GPU."""
 
     def default_targets(self) -> list[Target]:
         return list(TARGETS)
@@ -766,8 +768,8 @@ class Anywhere(Campaign):
 def audited_on(folder: Path, notes: list[str]) -> list[str]:
     """The targets of an audit of a file that names none, and what is said about them."""
     chosen = Settings(folder / "kernels" / "pair.py", folder)
-    campaign = Anywhere(chosen, Isolation(jobs=1), lambda event: notes.append(event.text))
-    return auditor._targets(campaign, Wanted(sources=(Source("c.json", Form.JSON),)))
+    campaign = Campaign(chosen, Isolation(jobs=1), lambda event: notes.append(event.text))
+    return auditor._targets(AnyTarget(campaign), Wanted(sources=(Source("c.json", Form.JSON),)))
 
 
 def test_a_file_that_names_no_target_is_audited_where_the_project_ships(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Assembly text around a few instructions, and the registers that they leave."""
+"""Assembly text around a few instructions, and the registers after them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def text(
     lds_bytes: int = 0,
     directives: Mapping[str, int] | None = None,
 ) -> str:
-    """A kernel `k` of these instructions. s[0:1] is the argument block of 8-byte pointers, s2 the work-group."""
+    """Return a kernel `k` of these instructions. s[0:1] is the argument block of 8-byte pointers, s2 the work-group."""
     known = {
         "group_segment_fixed_size": lds_bytes,
         "private_segment_fixed_size": 64,
@@ -63,9 +63,9 @@ def execute(
     exec_: int = 2**64 - 1,
     scc: bool = False,
 ) -> Waves:
-    """The registers of one wave after `instructions`, which may not touch memory. Unset ones begin as 0xdeadbeef.
+    """Return the registers of one wave after `instructions`, which may not access memory.
 
-    Scalars that are lists of n numbers make n waves, each with one of them.
+    Unset registers begin as 0xdeadbeef. Scalars that are lists of n numbers make n waves, each with one of them.
     """
     program = build(read(text(instructions, target)))
     count = max((len(np.atleast_1d(value)) for value in (s or {}).values()), default=1)

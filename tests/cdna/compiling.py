@@ -24,13 +24,13 @@ def _ready() -> None:
 
 
 def compiled(kernel: Any, target: str, args: Mapping[str, Any], config: Mapping[str, Any]) -> Any:
-    """What Triton makes of `kernel`: `asm["amdgcn"]` is the text. `args`: a number, or a type such as "*bf16"."""
+    """Compile `kernel` with Triton: `asm["amdgcn"]` is the text. `args`: a number, or a type such as "*bf16"."""
     from triton.runtime import driver
 
     _ready()
     names = [t.name for t in targets.TARGETS]
     preload.pretend(targets.TARGETS[names.index(target)])
-    # A kernel keeps its binder per device: each target is a device of its own.
+    # A kernel keeps its binder per device, so each target gets its own device.
     driver.active.get_current_device = lambda: names.index(target)
     stand_ins = {name: arguments.make(value, "hip") for name, value in args.items()}
     return kernel.warmup(**stand_ins, grid=(1,), **config)
@@ -38,12 +38,12 @@ def compiled(kernel: Any, target: str, args: Mapping[str, Any], config: Mapping[
 
 @functools.cache
 def bundled(name: str) -> ModuleType:
-    """The module of a kernel below kernels/, such as "cdna3/gemm_bf16"."""
+    """Import the module of a kernel below kernels/, such as "cdna3/gemm_bf16"."""
     return _imported("bundled_" + name.replace("/", "_"), REPOSITORY / "kernels" / f"{name}.py")
 
 
 def module(path: Path, source: str) -> ModuleType:
-    """The module of a file that is written with this text."""
+    """Write this text to a file and import it."""
     path.write_text(source)
     return _imported(path.stem, path)
 

@@ -177,7 +177,7 @@ def copy_through_lds(x_ptr, y_ptr, TILES: gl.constexpr, WAIT: gl.constexpr, LAST
         cdna4.async_copy.buffer_load_to_shared(ring.index(t), x_ptr, offsets + t * 4096)
         cdna4.async_copy.commit_group()
     for t in gl.static_range(TILES):
-        # The wait is where all waves meet: behind it everybody has read tile t - 1, and its place may be filled.
+        # All waves meet at the wait. After it every wave has read tile t - 1, and its place may be filled.
         if t + 1 < TILES:
             cdna4.async_copy.wait_group(WAIT)
         else:
@@ -191,7 +191,7 @@ def copy_through_lds(x_ptr, y_ptr, TILES: gl.constexpr, WAIT: gl.constexpr, LAST
 
 @gluon.jit
 def through_lds(x_ptr, y_ptr, SHARED: gl.constexpr, ROWS: gl.constexpr, COLUMNS: gl.constexpr):
-    """y = x.T: written to LDS of any layout by rows, read by columns."""
+    """y = x.T: rows are written to LDS of any layout, columns are read."""
     rows_first: gl.constexpr = gl.BlockedLayout([1, 4], [8, 8], [4, 1], [1, 0])
     columns_first: gl.constexpr = gl.BlockedLayout([1, 4], [8, 8], [4, 1], [1, 0])
     r = gl.arange(0, ROWS, layout=gl.SliceLayout(1, rows_first))
@@ -207,7 +207,7 @@ def through_lds(x_ptr, y_ptr, SHARED: gl.constexpr, ROWS: gl.constexpr, COLUMNS:
 
 @gluon.jit
 def buffer_copy(x_ptr, y_ptr, n, LOAD: gl.constexpr, STORE: gl.constexpr):
-    """y = x where an element's number is even, else 7, up to n."""
+    """y = x where an element's index is even, else 7, up to n."""
     layout: gl.constexpr = gl.BlockedLayout([4], [64], [4], [0])
     i = gl.program_id(0) * 1024 + gl.arange(0, 1024, layout=layout)
     seven = gl.full([1024], 7, x_ptr.dtype.element_ty, layout)
@@ -217,7 +217,7 @@ def buffer_copy(x_ptr, y_ptr, n, LOAD: gl.constexpr, STORE: gl.constexpr):
 
 @gluon.jit
 def buffer_atomic(x_ptr, y_ptr, old_ptr, n, OP: gl.constexpr, CDNA4: gl.constexpr):
-    """y[i] = OP(y[i], x[i]) up to n, and what was there before."""
+    """y[i] = OP(y[i], x[i]) up to n; the old values are stored too."""
     layout: gl.constexpr = gl.BlockedLayout([2], [64], [4], [0])
     i = gl.arange(0, 512, layout=layout)
     x = cdna3.buffer_load(x_ptr, i, mask=i < n)

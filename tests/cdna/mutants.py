@@ -1,8 +1,8 @@
-"""Programs with one thing taken away, and what the executor says of each.
+"""Mutants: programs with one thing removed, and how the executor detects each of them.
 
-A mutant that nobody can tell is no miss of the executor. Three proofs of that are here, none of which asks for
-findings: `idle_waits` (there was nothing to wait for), `late` (the numbers are right even if every load lands as late
-as its waits allow), and `without_effect` (what the instruction did changed nothing, or nobody read it).
+A mutant that cannot be detected is no failure of the executor. This module has three proofs of that, none of which
+uses findings: `idle_waits` (there was nothing to wait for), `late` (the numbers are right even if every load lands as
+late as its waits allow), and `without_effect` (the instruction changed nothing, or nothing read its result).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gluonmap.cdna import text
 from gluonmap.cdna.lds import Lds
 from gluonmap.cdna.opcodes.scalar import TABLE as SCALAR_TABLE
 from gluonmap.cdna.operands import EXEC, M0, VCC
-from gluonmap.cdna.program import SCALAR, Block, Program
+from gluonmap.cdna.program import SCALAR, Block, MachineProgram
 from gluonmap.cdna.sanitizer import Sanitizer
 from gluonmap.cdna.state import Waves
 from gluonmap.cdna.text import Instruction
@@ -41,13 +41,13 @@ class Case:
     launches: tuple[tuple[tuple[int, ...], list[Any]], ...]
 
     def run(self, assembly: str, launch: int = 0, **how: Any) -> tuple[tuple[cdna.Finding, ...], bytes]:
-        """Findings of one launch, and all bytes of its outputs."""
-        kernel = cdna.Kernel(text.read(assembly), self.shared_bytes)
+        """Return the findings of one launch, and all bytes of its outputs."""
+        kernel = cdna.PreparedKernel(text.read(assembly), self.shared_bytes)
         result, outputs = self.execute(kernel, launch, **how)
         return result.findings, outputs
 
-    def execute(self, kernel: cdna.Kernel, launch: int, **how: Any) -> tuple[cdna.Result, bytes]:
-        """What one launch of `kernel` left, and all bytes of its outputs."""
+    def execute(self, kernel: cdna.PreparedKernel, launch: int, **how: Any) -> tuple[cdna.Result, bytes]:
+        """Return the result of one launch of `kernel`, and all bytes of its outputs."""
         grid, given = self.launches[launch]
         arguments = [
             cdna.Unwritten(a.array.copy())
@@ -63,14 +63,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Mutant:
-    """`place`: the line, counted from 1, and what stood there."""
+    """A mutated text. `place`: the line, counted from 1, and its original text."""
 
     place: str
     assembly: str
 
 
 def without(assembly: str, opcode: str) -> Iterator[Mutant]:
-    """Each instruction whose opcode begins so, deleted on its own."""
+    """Yield a mutant for each instruction whose opcode begins so: the instruction is deleted."""
     lines = assembly.splitlines()
     for number, line in enumerate(lines):
         if _INSTRUCTION.match(line) and line[1:].split()[0].startswith(opcode):
@@ -80,9 +80,10 @@ def without(assembly: str, opcode: str) -> Iterator[Mutant]:
 
 
 def barriers(assembly: str) -> Iterator[Mutant]:
-    """Each s_barrier deleted, but for those before which nothing was read from LDS, written there, or waited for.
+    """Yield a mutant for each s_barrier: the barrier is deleted.
 
-    Triton 3.8 puts such a one between the first two asynchronous copies.
+    A barrier is left out if nothing before it read from LDS, wrote to LDS or waited. Triton 3.8 puts such a barrier
+    between the first two asynchronous copies.
     """
     lines = assembly.splitlines()
     needed = False
@@ -95,7 +96,7 @@ def barriers(assembly: str) -> Iterator[Mutant]:
 
 
 def weakened(assembly: str) -> Iterator[Mutant]:
-    """Each counter of each s_waitcnt one higher."""
+    """Yield a mutant for each counter of each s_waitcnt: the counter is one higher."""
     lines = assembly.splitlines()
     for number, line in enumerate(lines):
         if not line.startswith("\ts_waitcnt"):
@@ -110,8 +111,8 @@ def weakened(assembly: str) -> Iterator[Mutant]:
 
 
 def idle_waits(case: Case) -> set[tuple[int, str]]:
-    """(line of the text, counter) of waits that have nothing to wait for: no mutant of these can be told."""
-    kernel = cdna.Kernel(text.read(case.assembly), case.shared_bytes)
+    """Return (line of the text, counter) of waits that have nothing to wait for: their mutants cannot be detected."""
+    kernel = cdna.PreparedKernel(text.read(case.assembly), case.shared_bytes)
     result, _ = case.execute(kernel, 0, sanitize=True)
     lines = [n + 1 for n, line in enumerate(case.assembly.splitlines()) if line.startswith("\ts_waitcnt")]
     waits = [i.pc for i in kernel.code.instructions if i.name == "s_waitcnt"]
@@ -119,7 +120,7 @@ def idle_waits(case: Case) -> set[tuple[int, str]]:
 
 
 def needed_waits(case: Case) -> Iterator[Mutant]:
-    """Each s_waitcnt deleted, and each counter one higher, where there is something to wait for."""
+    """Yield mutants with a deleted s_waitcnt, and with a counter one higher, where there is something to wait for."""
     idle = idle_waits(case)
     for mutant in without(case.assembly, "s_waitcnt"):
         line = int(mutant.place.partition(":")[0])
@@ -133,9 +134,9 @@ def needed_waits(case: Case) -> Iterator[Mutant]:
 
 
 def verdicts(case: Case, mutants: Iterator[Mutant], orders: tuple[int, ...] = (1, 2)) -> dict[str, str]:
-    """Place → how the mutant was told: `finding`, `order`, `numbers`, `refused`, or nothing if it was not.
+    """Return place → how the mutant was detected: `finding`, `order`, `numbers`, `refused`, or "" if it was not.
 
-    Further launches are for those that the first does not tell.
+    Further launches are run for mutants that the first launch does not detect.
     """
     right = []
     for launch in range(len(case.launches)):
@@ -169,10 +170,10 @@ SCC = 2 * SCALAR
 
 
 def late(case: Case, assembly: str, launch: int = 0, order: int = 1) -> bytes:
-    """The outputs where each load, and each copy to LDS, lands when its wave waits for it and not before.
+    """Return the outputs if each load, and each copy to LDS, lands when its wave waits for it and not before.
 
-    Waves run one after the other between barriers. Findings have no part in this: it is another model of the same
-    hardware, and tells the harmless mutants from the rest.
+    Waves run one after the other between barriers. Findings play no role: this is another model of the same hardware,
+    and it separates the harmless mutants from the others.
     """
     kernel = single_steps(case, assembly)
     arrivals = _Arrivals(kernel.program)
@@ -181,21 +182,21 @@ def late(case: Case, assembly: str, launch: int = 0, order: int = 1) -> bytes:
 
 
 def harmless(case: Case, mutant: Mutant, orders: tuple[int, ...] = (1, 2, 3)) -> bool:
-    """Whether the mutant's numbers are right in each order, however late its loads land."""
+    """Return whether the mutant's numbers are right in each order, however late its loads land."""
     right = case.run(case.assembly)[1]
     return all(late(case, mutant.assembly, order=order) == right for order in orders)
 
 
 def value(w: Waves, register: int) -> Any:
-    """A view of a register by its number in `Effects`, or SCC."""
+    """Return a view of a register by its number in `Effects`, or of SCC."""
     if register == SCC:
         return w.scc
     return w.SU[register - SCALAR] if register >= SCALAR else w.U[register]
 
 
-def single_steps(case: Case, assembly: str) -> cdna.Kernel:
-    """The kernel with a block for each instruction, so that a trace sees each."""
-    kernel = cdna.Kernel(text.read(assembly), case.shared_bytes)
+def single_steps(case: Case, assembly: str) -> cdna.PreparedKernel:
+    """Return the kernel with a block for each instruction, so that a trace sees each."""
+    kernel = cdna.PreparedKernel(text.read(assembly), case.shared_bytes)
     blocks = (Block(i.pc, (i,)) for block in kernel.program.blocks for i in block.instructions)
     kernel.program = replace(kernel.program, blocks=tuple(blocks))
     return kernel
@@ -203,13 +204,13 @@ def single_steps(case: Case, assembly: str) -> cdna.Kernel:
 
 @dataclass
 class _Arrivals:
-    """Takes back what loads have written, and writes it when they are waited for."""
+    """A trace that reverts what loads have written, and writes it when they are waited for."""
 
-    program: Program
+    program: MachineProgram
     issued: dict[int, tuple[Waves, dict[int, Any]]] = field(default_factory=dict)
-    """Wave → what its last load is to write, as it was before."""
+    """Wave → the old content of the registers that its last load writes."""
     flying: dict[int, list[Any]] = field(default_factory=lambda: defaultdict(list))
-    """Operation → what it brings."""
+    """Operation → the values that it loads."""
 
     def __call__(self, block: Block, w: Waves) -> None:
         (i,) = block.instructions
@@ -229,7 +230,7 @@ class _Arrivals:
 
     @contextmanager
     def instead(self) -> Iterator[None]:
-        """Copies to LDS, and whatever is waited for, go through here."""
+        """Intercept copies to LDS, and operations that are waited for."""
         write, landed = Lds.land, Sanitizer._landed
         flying = self.flying
 
@@ -264,24 +265,24 @@ _WHOLE = (
     *("v_mul_", "v_cmp_", "v_pk_mul", "v_exp_", "v_sub_", "v_max_", "s_mov_", "s_and_b", "s_or_b", "s_lsh", "s_add_"),
     *("s_ashr", "s_load_", "buffer_load_dword", "buffer_load_ushort", "global_load_dword", "ds_read_b", "v_readlane"),
 )
-"""Opcodes that write all of their result (under a full exec): what was there before is gone."""
+"""Opcodes that overwrite their whole result (under a full exec)."""
 
 
 @dataclass
 class _Watch:
-    """Told of each instruction of one wave at a time, before it runs."""
+    """A trace of each instruction, one wave at a time, before it runs."""
 
-    program: Program
+    program: MachineProgram
     executed: set[int] = field(default_factory=set)
     jumped: set[int] = field(default_factory=set)
-    """Those behind which something else came than the next instruction."""
+    """Instructions whose successor was not the next instruction."""
     changed: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """pc → registers, SCC among them, that held something else before."""
+    """pc → registers, SCC included, whose content it changed."""
     read_by: dict[tuple[int, int], set[int]] = field(default_factory=lambda: defaultdict(set))
-    """(pc, register) → those that read there what it wrote."""
+    """(pc, register) → instructions that read there what it wrote."""
     last: dict[int, tuple[int, Waves, dict[int, tuple[Any, bool]]]] = field(default_factory=dict)
     writers: dict[int, dict[int, set[int]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
-    """Wave → register → who wrote what it holds."""
+    """Wave → register → instruction that wrote its content."""
 
     def __call__(self, block: Block, w: Waves) -> None:
         (i,) = block.instructions
@@ -302,7 +303,7 @@ class _Watch:
         self.last[wave] = i.pc, w, {r: (value(w, r).copy(), whole) for r in written}
 
     def settle(self, wave: int, following: int) -> None:
-        """Compare what the wave's last instruction wrote with what was there before it."""
+        """Compare the results of the wave's last instruction with the content before it."""
         if wave not in self.last:
             return
         pc, w, before = self.last.pop(wave)
@@ -311,7 +312,7 @@ class _Watch:
             same = not (old != value(w, register)).any()
             if not same:
                 self.changed[pc].add(register)
-            # Where it wrote what was there, whoever reads it reads the earlier writer's value too.
+            # If it wrote the same value as before, its readers also read the earlier writer's value.
             writers[register] = {pc} if whole and not same else writers[register] | {pc}
         if following != pc + 1:
             self.jumped.add(pc)
@@ -336,10 +337,11 @@ class _Watch:
 
 
 def without_effect(case: Case) -> dict[int, str]:
-    """Line of the text → why it makes no difference to these launches that its instruction is there.
+    """Return line of the text → why its instruction makes no difference to these launches.
 
-    "not reached", or "changes nothing": each register that it wrote held the same before, or was overwritten before
-    anybody read it, or was read by such alone. Waves run one after the other, instruction by instruction.
+    The reason is "not reached" or "changes nothing": each register that it wrote held the same before, was overwritten
+    before it was read, or was read only by such instructions. Waves run one after the other, instruction by
+    instruction.
     """
     kernel = single_steps(case, case.assembly)
     program = kernel.program
@@ -353,7 +355,7 @@ def without_effect(case: Case) -> dict[int, str]:
     loads = {pc for pc, a in program.accesses.items() if a.action in ("load", "transpose") and not a.to_lds}
     branches = {i.pc for i in code if i.name.startswith(("s_cbranch", "s_branch"))}
     plain = {i.pc for i in code if watch.touched(i)[1] and not i.name.startswith("s_setreg")} - program.accesses.keys()
-    # Alive is what writes no register, what jumps, and whoever is read by one that is alive.
+    # Alive are instructions that write no register, that jump, or whose result an alive instruction reads.
     effective = {i.pc for i in code} - plain - loads - branches | branches & watch.jumped
     alive = effective | branches
     grown = True
@@ -361,8 +363,8 @@ def without_effect(case: Case) -> dict[int, str]:
         more = {pc for (pc, _), readers in watch.read_by.items() if pc not in alive and readers & alive}
         alive |= more
         grown = bool(more)
-    # An effect has who changed something for one that is alive. (Who changes nothing could do so with other inputs, and
-    # keeps those alive that it reads.)
+    # Effective is an instruction that changed something for an alive one. (One that changes nothing here could do so
+    # with other inputs, and keeps alive the instructions whose results it reads.)
     effective |= {
         pc
         for (pc, register), readers in watch.read_by.items()

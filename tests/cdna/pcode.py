@@ -1,7 +1,7 @@
-"""Reads the pseudo-code of AMD's ISA documents, as tinygrad's tables hold it, and computes with it.
+"""An interpreter of the pseudo-code of AMD's ISA documents, as tinygrad's tables hold it.
 
-One lane at a time, on Python's integers and exact fractions: it shares nothing with gluonmap.cdna. What it cannot read
-raises `NotRead`.
+It computes one lane at a time, on Python's integers and exact fractions. It shares no code with gluonmap.cdna. Unknown
+text raises `NotRead`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 
 class NotRead(Exception):
-    """A word of the pseudo-code that is not known here."""
+    """The pseudo-code has an unknown word."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Value:
 
     @property
     def number(self) -> Any:
-        """An int, or a float (exact for every width)."""
+        """The value as an int, or a float (exact for every width)."""
         if self.kind in ("f", "bf"):
             return _decoded(self.bits, self.kind, self.width)
         if self.kind == "i" and self.bits >> (self.width - 1):
@@ -55,7 +55,7 @@ def _decoded(bits: int, kind: str, width: int) -> float:
 
 
 def rounded(number: Any, kind: str, width: int, toward_zero: bool = False) -> Value:
-    """The float of that type nearest to an int, float or Fraction, ties to even."""
+    """Return the float of that type nearest to an int, float or Fraction, ties to even."""
     if isinstance(number, float) and (math.isnan(number) or math.isinf(number) or number == 0):
         negative = math.copysign(1, number) < 0
         exact: Any = None
@@ -104,14 +104,14 @@ class _Break(Exception):
 
 
 class Machine:
-    """Computes pseudo-code; `code` is opcode → text, for those that call each other."""
+    """An interpreter of pseudo-code. `code` is opcode → text, for opcodes that call each other."""
 
     def __init__(self, code: Code) -> None:
         self.code = code
         self.parsed: dict[str, Any] = {}
 
     def run(self, name: str, names: Names) -> Names:
-        """The names after the opcode; S0, S1, S2, D0, SCC, VCC, EXEC and so on come in `names`."""
+        """Execute an opcode; return the names after it. S0, S1, S2, D0, SCC, VCC, EXEC and so on come in `names`."""
         if name not in self.parsed:
             if name not in self.code:
                 raise NotRead(name)
@@ -399,7 +399,7 @@ def _selected(value: Value, suffixes: list[Any], machine: Machine, names: Names)
 
 
 def cast(value: Value, kind: str, width: int) -> Value:
-    """`value` as another type: floats by their number, anything into or out of a float by its bits."""
+    """Convert `value` to another type: floats by their number, anything into or out of a float by its bits."""
     if kind in ("f", "bf"):
         return rounded(value.number, kind, width) if value.real else Value(value.bits & ((1 << width) - 1), kind, width)
     bits = value.bits if value.real else value.number
@@ -475,7 +475,7 @@ def _arithmetic(operator: str, a: Value, b: Value) -> Value:
 
 
 def _exact(operator: str, x: Any, y: Any) -> Any:
-    """The result without rounding, a Fraction where it is finite."""
+    """Return the result without rounding, as a Fraction if it is finite."""
     if operator == "**":
         return Fraction(x) ** int(y)
     x, y = float(x), float(y)

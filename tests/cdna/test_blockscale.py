@@ -1,4 +1,4 @@
-"""The bundled fp8 GEMMs with block scales, executed: their numbers against numpy's, each scale another."""
+"""The bundled fp8 GEMMs with block scales, executed: their numbers against numpy's. All scales differ."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def code_of(target: str, dtypes: tuple[str, str], config: dict[str, Any], number
 
 
 def sizes(M: int, N: int, K: int) -> dict[str, int]:
-    """Run-time numbers of a launch: rows padded to 16 bytes, the scales of a with M contiguous."""
+    """Return the run-time numbers of a launch: rows padded to 16 bytes, the scales of a with M contiguous."""
     stride = -(-K // 16) * 16
     numbers = {"M": M, "N": N, "K": K, "stride_am": stride, "stride_ak": 1, "stride_bn": stride, "stride_bk": 1}
     numbers |= {"stride_cm": N, "stride_cn": 1, "stride_asm": 1, "stride_ask": M}
@@ -60,7 +60,7 @@ def test_blockscale_gemm(target: str, dtype: str, out: str, move: dict[str, int]
     code = code_of(target, (dtype, dtype), config, numbers, out)
     stride, blocks = numbers["stride_am"], (-(-N // 128), -(-K // 128))
     a, b = (cdna.encode(RNG.standard_normal((rows, stride)), dtype) for rows in (M, N))
-    # What pads a row is NaN: 0x80 of the fnuz formats, 0x7f of the others.
+    # The padding of a row is NaN: 0x80 in the fnuz formats, 0x7f in the others.
     a[:, K:] = b[:, K:] = 0x80 if target == "gfx942" else 0x7F
     a_scale, b_scale = (np.exp2(RNG.uniform(-3, 3, shape)).astype(np.float32) for shape in ((M, blocks[1]), blocks))
     got = outputs(

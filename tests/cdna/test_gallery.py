@@ -38,7 +38,7 @@ SPLITK = {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64, "NUM_KSPLIT": 3, "num_war
 def splitk_shares(
     folder: str, target: str, config: dict[str, Any], M: int, N: int, K: int, result: str = "fp32"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The shares that the kernel wrote, raw, what they must be, and their sum."""
+    """Return the shares that the kernel wrote (raw), the expected shares, and their sum."""
     a, b, numbers = gemm_operands(M, N, K)
     splits, block_k = config["NUM_KSPLIT"], config["BLOCK_K"]
     numbers["stride_ck"] = M * N
@@ -186,7 +186,7 @@ def test_each_die_gets_one_range_of_tiles_for_any_number_of_them(folder: str, di
 
 
 def bits(folder: str, target: str, config: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """The cache bits of the kernel's buffer loads, each combination once, and those of its stores."""
+    """Return the cache bits of the kernel's buffer loads, each combination once, and those of its stores."""
     _, _, numbers = gemm_operands(16, 16, 64)
     code = compiled(bundled(f"{folder}/gemm_xcd").gemm_xcd, target, {**XCD_POINTERS, **numbers}, XCD | config)
 
@@ -220,7 +220,7 @@ def test_a_tile_shorter_than_one_read_of_an_operand_is_refused(folder: str, targ
         compiled(getattr(bundled(f"{folder}/{kernel}"), kernel), target, {**XCD_POINTERS, **numbers}, config)
 
 
-# Configurations drawn over each kernel's space, with ragged sizes.
+# Random configurations of each kernel's space, with ragged sizes.
 
 
 def draw(number: int) -> tuple[random.Random, dict[str, int], tuple[int, int, int]]:

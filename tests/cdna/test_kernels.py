@@ -177,7 +177,7 @@ FORMATS = ("e2m1", "e4m3", "e5m2")
 
 
 def operand(form: str, rows: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random codes along k, packed if they are of 4 bits, and their values: (rows, k)."""
+    """Return random codes along k, packed if they have 4 bits, and their values (rows, k)."""
     if form == "e2m1":
         codes = RNG.integers(0, 256, (rows, k // 2)).astype(np.uint8)
         return codes, cdna.decode(codes, "e2m1").reshape(rows, k)
@@ -399,7 +399,7 @@ def test_products_of_a_plain_and_a_scaled_operand(target: str, plain: str, form:
 
 
 def philox(seed: int, counters: np.ndarray) -> np.ndarray:
-    """The first word of Philox 4x32-10."""
+    """Return the first word of Philox 4x32-10."""
     c = [counters.astype(np.uint64), *(np.zeros(len(counters), np.uint64) for _ in range(3))]
     keys = [seed, 0]
     for _ in range(10):
@@ -634,14 +634,14 @@ def test_bundled_mxfp4_gemm(splits: int) -> None:
     check_mxfp4_gemm(MXFP4_GEMM | {"NUM_KSPLIT": splits})
 
 
-# The programs that the committed maps hand over: a choice of each, as many as GLUONMAP_CDNA_EVERY says.
+# The programs that the committed maps hand over: a sample of each, set by GLUONMAP_CDNA_EVERY.
 
 REPORTS = Path(__file__).resolve().parents[2] / "reports"
 EVERY = int(os.environ.get("GLUONMAP_CDNA_EVERY", "40"))
 
 
 def programs(report: str) -> list[dict[str, Any]]:
-    """Configurations of a map's reduced space, every EVERY-th."""
+    """Return every EVERY-th configuration of a map's reduced space."""
     return [p["config"] for p in json.loads((REPORTS / report).read_text()).get("joint", {}).get("programs", [])][
         ::EVERY
     ]

@@ -16,7 +16,7 @@ LANE = np.arange(64, dtype=np.uint32)
 def memory(
     instructions: str, content: np.ndarray | None = None, target: str = "gfx942", grid: tuple[int, ...] = (1,)
 ) -> np.ndarray:
-    """1 KiB of global memory after a kernel of one wave, which finds its address in s[4:5]."""
+    """Return 1 KiB of global memory after a kernel of one wave, which finds its address in s[4:5]."""
     array = np.zeros(256, np.uint32) if content is None else content.copy()
     result = cdna.run(text(instructions, target, lds_bytes=1024), grid, [array], sanitize=True)
     assert [str(f) for f in result.findings] == []

@@ -1,4 +1,4 @@
-"""Matrix instructions, lane by lane: where operands lie, where the result lies, formats and scales."""
+"""Matrix instructions, lane by lane: layout of operands and results, formats and scales."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCKS = sorted((k, form) for side, k, form in SHAPES if side == 4)
 
 
 def codes(form: str, shape: tuple[int, int], fnuz: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Random codes of small numbers, and the numbers."""
+    """Return random codes of small numbers, and the numbers."""
     if form == "fp4":
         raw = RNG.integers(0, 16, shape)
         return raw, cdna.decode((raw | raw << 4).astype(np.uint8), "e2m1").reshape(*shape, 2)[..., 0]
@@ -33,7 +33,7 @@ def codes(form: str, shape: tuple[int, int], fnuz: bool) -> tuple[np.ndarray, np
 
 
 def place(k: int, K: int, groups: int, runs: bool) -> tuple[int, int]:
-    """(group of lanes, element in the lane) that holds k; with runs an operand of 8 bits is two runs of 16."""
+    """Return the (group of lanes, element in the lane) of k. With runs, an 8-bit operand has two runs of 16."""
     if runs:
         run, rest = divmod(k, 16 * groups)
         return rest // 16, run * 16 + rest % 16
@@ -42,7 +42,7 @@ def place(k: int, K: int, groups: int, runs: bool) -> tuple[int, int]:
 
 
 def registers(raw: np.ndarray, bits: int, side: int, runs: bool = False) -> np.ndarray:
-    """(registers, 64): the operand whose codes are `raw` (rows of A or columns of B, k)."""
+    """Return the operand with the codes `raw` (rows of A or columns of B, k) as (registers, 64)."""
     K, groups = raw.shape[1], 64 // side
     packed = np.zeros((K // groups * bits // 32, 64), np.uint64)
     for row in range(side):
@@ -54,7 +54,7 @@ def registers(raw: np.ndarray, bits: int, side: int, runs: bool = False) -> np.n
 
 
 def result(side: int, D: np.ndarray) -> np.ndarray:
-    """(registers, 64) of a result (side, side): lane l has column l % side, and of rows four at a time."""
+    """Return a result (side, side) as (registers, 64): lane l has column l % side, and rows in fours."""
     groups = 64 // side
     out = np.zeros((side * side // 64, 64), D.dtype)
     for register in range(len(out)):
@@ -74,7 +74,7 @@ def multiplied(
     c: int | None = 64,
     **scales: np.ndarray,
 ) -> np.ndarray:
-    """Registers of D, from v0; A from v100, B from v120, C from v64 or zero."""
+    """Return the registers of D, from v0; A is from v100, B from v120, C from v64 or zero."""
     count = side * side // 64
     given = {100 + k: row for k, row in enumerate(a)} | {120 + k: row for k, row in enumerate(b)}
     given |= {64 + k: row for k, row in enumerate(C_ROWS[side])} if c is not None else {}

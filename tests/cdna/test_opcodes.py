@@ -1,4 +1,4 @@
-"""What each opcode computes, with the values that the public ISA guides' pseudo-code gives."""
+"""The result of each opcode, with values of the pseudo-code in the public ISA guides."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ DTYPES = {
 
 
 def words(value: float, kind: str) -> list[int]:
-    """The registers that hold a value, the lower first. Signed numbers may be given as their bits."""
+    """Return the registers that hold a value, the lower first. Signed numbers may be given as their bits."""
     dtype = np.dtype(DTYPES[kind])
     if kind in "fhd":
         raw = np.array([value], dtype).tobytes()
@@ -603,7 +603,7 @@ def test_8_bit_floats_by_target() -> None:
 
 
 def test_8_bit_floats_and_fp4_with_scales() -> None:
-    # Packing divides by the scale, unpacking multiplies; of a scale only the exponent counts.
+    # Packing divides by the scale, unpacking multiplies. Only the exponent of a scale counts.
     waves = execute("v_cvt_scalef32_pk_fp8_f32 v1, v0, v2, 2.0", {0: 0x40000000, 2: 0xC0800000}, target="gfx950")
     assert int(waves.U[1][0, 0]) == 0xDEADC038
     waves = execute("v_cvt_scalef32_pk_f32_fp8 v[2:3], v0, v1", {0: 0xC038, 1: 0x40400000}, target="gfx950")

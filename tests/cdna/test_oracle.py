@@ -31,7 +31,7 @@ RNG = np.random.default_rng(0)
 
 
 def inputs(kind: str, width: int) -> list[int]:
-    """Bits of special and random values."""
+    """Return the bits of special and random values."""
     if kind in "fhd":
         dtype: Any = {16: np.float16, 32: np.float32, 64: np.float64}[width]
         spread = RNG.standard_normal(CASES) * np.exp2(RNG.integers(-12, 12, CASES))
@@ -52,7 +52,7 @@ def inputs(kind: str, width: int) -> list[int]:
 
 
 def drawn(kinds: str) -> list[tuple[int, ...]]:
-    """CASES tuples, one value for each kind; of several sources often two are equal."""
+    """Return CASES tuples, one value for each kind. Among several sources two are often equal."""
     columns = [inputs(kind, WIDTH[kind]) for kind in kinds]
     rows = [tuple(int(RNG.choice(np.array(c, object))) for c in columns) for _ in range(CASES)]
     if len(kinds) > 1:
@@ -72,7 +72,7 @@ def same(got: int, expected: int, kind: str, ulps: int, error: float = 0.0) -> b
         if ulps or error:
             with np.errstate(all="ignore"):
                 return bool(a == b or abs(float(a) - float(b)) <= max(ulps * float(np.spacing(abs(b))), error))
-        # -0 and +0 are told apart only where the text does: sums and roundings of it write either.
+        # -0 and +0 are distinguished only where the text does so: its sums and roundings write either.
         if a == 0 and b == 0:
             return True
     return (got ^ expected) & ((1 << width) - 1) == 0
@@ -129,7 +129,7 @@ def compare(name: str, lanes: vector.Lanes, kinds: str, rows: list[tuple[int, ..
 
 
 def readable(name: str, row: tuple[int, ...]) -> bool:
-    """Whether the text means what it says for these: its roundings go through sums that are rounded themselves."""
+    """Return whether the text is right for these values: its roundings go through sums that are rounded themselves."""
     if name.startswith("v_rndne_f"):
         dtype: Any = np.float16 if name.endswith("16") else np.float32
         x = float(np.array([row[0]], np.uint16 if name.endswith("16") else np.uint32).view(dtype)[0])

@@ -1,4 +1,4 @@
-"""What the sanitizer reports, on a few instructions each and on compiled kernels with something taken away."""
+"""Reports of the sanitizer, on a few instructions each and on compiled kernels with something removed."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_the_descriptor_of_2_gb_hides_nothing() -> None:
     descriptor = POINTER + "s_mov_b32 s6, 0x7ffffffe\ns_mov_b32 s7, 0x27000\n"
     load = descriptor + "buffer_load_dword v2, v1, s[4:7], 0 offen\ns_waitcnt vmcnt(0)"
     assert kinds(findings(load, WORDS[:60])) == [Kind.GLOBAL_BOUNDS]
-    # What the descriptor does hold back is how masks are made.
+    # Triton builds masks from accesses that the descriptor drops.
     masked = load.replace("buffer_load", "v_mov_b32_e32 v1, 0x80000000\nbuffer_load")
     assert findings(masked, WORDS[:60]) == []
 
@@ -149,7 +149,7 @@ def test_vector_loads_return_in_order() -> None:
     assert kinds(findings(two + "v_mov_b32_e32 v4, v3")) == [Kind.MISSING_WAIT]
 
 
-def test_a_load_over_a_load_that_is_outstanding_needs_no_wait_if_they_return_in_order() -> None:
+def test_a_load_over_an_outstanding_load_needs_no_wait_if_both_return_in_order() -> None:
     two = POINTER + "{first}\nglobal_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0) lgkmcnt(0)\nv_mov_b32_e32 v3, v2"
     assert findings(two.format(first="scratch_load_dword v2, off, off")) == []
     found = findings(two.format(first="ds_write_b32 v1, v0\nds_read_b32 v2, v1"))
@@ -270,7 +270,7 @@ def test_work_groups_that_write_the_same_bytes() -> None:
     found = findings(store.format(where=""), groups=2)
     assert kinds(found) == [Kind.GROUP_RACE]
     assert "work-groups 0 and 1" in found[0].detail or "work-groups 1 and 0" in found[0].detail
-    # What the other work-group has written as well does no harm: tiles that wrap around do that.
+    # Two work-groups may write the same value: tiles that wrap around do that.
     assert findings(store.format(where="").replace("v0, s[4:5]", "v1, s[4:5]"), groups=2) == []
     own = "s_lshl_b32 s8, s2, 8\nv_add_u32_e32 v1, s8, v1\n"
     assert findings(store.format(where=own), groups=2) == []
@@ -468,7 +468,7 @@ def test_waits_with_nothing_to_wait_for_are_listed() -> None:
 
 
 def instructions(assembly: str) -> list[str]:
-    """The program without comments, lines and labels' numbers."""
+    """Return the program without comments, lines and numbers of labels."""
     lines = (line.partition(";")[0].strip() for line in assembly.splitlines() if line.startswith("\t"))
     return [line for line in lines if not line.startswith(".")]
 
@@ -486,7 +486,7 @@ def test_a_wait_group_that_lets_one_copy_too_many_be_outstanding_is_found(wait: 
 
 
 def ring_case(buffers: int, more: int, folder: Path) -> Case:
-    """The bundled GEMM on ten tiles along K, each of its waits for so many copies more."""
+    """Return the bundled GEMM on ten tiles along K, with each of its waits for so many copies more."""
     source = (REPOSITORY / "kernels/cdna4/gemm_bf16.py").read_text()
     assert [source.count(f"wait_group({n})") for n in ("0", "NUM_BUFFERS - 2")] == [1, 1]
     source = source.replace("wait_group(0)", f"wait_group({more})")
@@ -520,13 +520,13 @@ def test_a_wait_group_too_large_in_the_bundled_ring_is_found(buffers: int, more:
     assert right.run(right.assembly, sanitize=True)[0] == ()
     assert instructions(case.assembly) != instructions(right.assembly)
     found, _ = case.run(case.assembly, sanitize=True)
-    # Before 3.8 a single buffer is filled behind its reads, with no barrier between: the fault is then a race.
+    # Before 3.8 a single buffer is filled after its reads without a barrier between: the fault is then a data race.
     race = buffers == 1 and triton_version() < (3, 8)
     assert {f.kind for f in found} == {Kind.LDS_RACE if race else Kind.ASYNC_UNLANDED}
 
 
 IDLE = ("s_nop", "s_cbranch_execz", "s_setprio", "s_load", "s_branch .LBB0_0")
-"""Deleted without any effect, or most of them: delays, shortcuts around nothing, arguments that were preloaded."""
+"""Opcodes whose deletion mostly has no effect: delays, branches around nothing, arguments that were preloaded."""
 
 
 @pytest.mark.slow
@@ -537,7 +537,7 @@ def test_three_of_four_deleted_instructions_are_noticed(name: str) -> None:
     told = verdicts(case, itertools.islice(mutants, 0, None, 2), orders=(1,))
     missed = [place for place, verdict in told.items() if not verdict]
     assert len(missed) <= 0.25 * len(told), json.dumps(missed, indent=1)
-    # Of what is proven to have no effect nobody can notice the loss; of the rest nine of ten are noticed.
+    # A deletion that provably has no effect cannot be detected. Of the others nine of ten are detected.
     lost = without_effect(case)
     noticed = {int(place.partition(":")[0]) for place, verdict in told.items() if verdict in ("numbers", "order")}
     assert noticed.isdisjoint(lost)

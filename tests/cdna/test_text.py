@@ -1,4 +1,4 @@
-"""The assembly text, parsed."""
+"""The parser of assembly text."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_arguments_of_the_metadata() -> None:
 
 
 def test_text_that_is_no_kernel_is_refused() -> None:
-    with pytest.raises(cdna.BadProgram, match="no amdgcn assembly of one kernel"):
+    with pytest.raises(cdna.BadProgram, match="not amdgcn assembly of one kernel"):
         read("ret;")
 
 

@@ -1,4 +1,4 @@
-"""What a shell offers after TAB."""
+"""Completion of a shell after TAB."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gluonmap.model import codec
 
 
 def offered(*words: str) -> list[str]:
-    """What is offered for the last word."""
+    """Return the completions of the last word."""
     *before, last = words
     return [
         item.value for item in ShellComplete(cli, {}, "gluonmap", "_GLUONMAP_COMPLETE").get_completions(before, last)
@@ -51,7 +51,7 @@ def test_where_the_shell_splits_at_the_equals_sign_the_value_alone_is_offered(st
     assert offered("explain", stored, "M", "=", "16", "ST") == ["STAGES=1", "STAGES=2", "STAGES=3", "STAGES=4"]
 
 
-def test_what_each_value_did_is_said_beside_it(stored: str) -> None:
+def test_each_value_is_offered_with_its_outcome(stored: str) -> None:
     found = ShellComplete(cli, {}, "gluonmap", "_GLUONMAP_COMPLETE").get_completions(["explain", stored], "M=")
     assert [item.help for item in found] == ["PASS", "PASS", "PASS", "PASS"]
 

@@ -1,4 +1,4 @@
-"""What every command prints: help with an example, plain text for pipes, no colour where none is wanted, sound JSON."""
+"""Output of every command: help with an example, plain text for pipes, no unwanted colour, sound JSON."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def piped(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedPro
 
 
 def on_terminal(folder: Path, *arguments: str, seconds: float = 60, **more: str) -> bytes:
-    """What a terminal of its own gets to see, stdout and stderr."""
+    """Return stdout and stderr of a command that runs on its own pseudo-terminal."""
     own, other = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "gluonmap", *arguments],
@@ -137,7 +137,7 @@ def test_a_command_with_findings_says_what_its_exit_code_1_is(name: str) -> None
     assert re.search(r"Exit codes:.*\b1 ", " ".join(helped(name).split()))
 
 
-def test_what_prints_data_prints_it_as_json_too_and_what_shows_progress_can_be_quiet() -> None:
+def test_commands_that_print_data_have_json_and_slow_ones_have_quiet() -> None:
     def options(name: str) -> set[str]:
         return {flag for parameter in cli.commands[name].params for flag in parameter.opts}
 
@@ -178,7 +178,7 @@ def test_a_terminal_of_another_encoding_gets_escapes_and_no_traceback(folder: Pa
 
 
 @pytest.mark.parametrize("name", JSON)
-def test_json_is_utf_8_whatever_the_terminal_is(folder: Path, name: str) -> None:
+def test_json_is_utf_8_on_every_terminal(folder: Path, name: str) -> None:
     done = piped(folder, *JSON[name], PYTHONIOENCODING="latin-1")
     assert done.returncode in (0, 1), done.stderr
     assert json.loads(done.stdout.decode("utf-8"))
@@ -193,7 +193,7 @@ def test_lines_of_json_are_json_one_by_one(folder: Path) -> None:
 # ---- progress -------------------------------------------------------------------------------------------------------
 
 
-def test_progress_is_lines_in_a_pipe_and_on_a_dumb_terminal_a_bar_on_others_and_nothing_if_quiet(
+def test_progress_is_a_bar_on_a_capable_terminal_and_lines_elsewhere(
     project: Project,
 ) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0], CHECKED=[1])
@@ -209,7 +209,7 @@ def test_progress_is_lines_in_a_pipe_and_on_a_dumb_terminal_a_bar_on_others_and_
     assert piped(project.root, *arguments, "--out", "d", "--quiet", **more).stderr == b""
 
 
-def test_of_several_targets_each_line_of_progress_names_its_own_and_the_end_has_a_sentence_on_each(
+def test_with_several_targets_each_line_of_progress_names_its_target(
     project: Project,
 ) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
@@ -229,13 +229,13 @@ def test_of_several_targets_each_line_of_progress_names_its_own_and_the_end_has_
     assert "Each target" not in one.stdout
 
 
-def test_each_command_has_half_a_line_in_the_list_of_commands() -> None:
-    told = CliRunner().invoke(cli, ["--help"], terminal_width=80).output
-    assert [line.split()[0] for line in told.split("Commands:")[1].strip().splitlines()] == [
+def test_the_list_of_commands_has_a_line_for_each_in_order() -> None:
+    shown = CliRunner().invoke(cli, ["--help"], terminal_width=80).output
+    assert [line.split()[0] for line in shown.split("Commands:")[1].strip().splitlines()] == [
         command.name for command in COMMANDS
     ]
     assert all(command.short_help for command in COMMANDS)
-    assert "..." not in told.split("Commands:")[1]
+    assert "..." not in shown.split("Commands:")[1]
 
 
 def test_a_full_disk_behind_stdout_is_one_sentence() -> None:

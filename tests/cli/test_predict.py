@@ -162,8 +162,8 @@ def test_every_line_gets_the_verdict_of_the_judge(configs: list[dict[str, Any]])
     with tempfile.TemporaryDirectory() as folder:
         lines = "".join(json.dumps(config) + "\n" for config in configs)
         shown = predicted(Path(folder), joint_map(), lines, "--json")
-    told = [json.loads(line) for line in shown.stdout.splitlines()][:-1]
-    assert [each["verdict"] for each in told] == [judgement_of(joint_map(), config).verdict for config in configs]
+    rows = [json.loads(line) for line in shown.stdout.splitlines()][:-1]
+    assert [each["verdict"] for each in rows] == [judgement_of(joint_map(), config).verdict for config in configs]
 
 
 # ---- against compiles -----------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ from gluonmap.report.diff import spaces
 from gluonmap.report.diff.headline import headline
 from gluonmap.report.diff.regressions import grew
 from gluonmap.report.diff.rendered import render, render_markdown
-from gluonmap.report.html import comparison, growths
+from gluonmap.report.html import diff_page, resource_changes
 from gluonmap.report.plain_text import visible
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -190,7 +190,7 @@ def test_a_condition_under_which_a_knob_matters_is_compared() -> None:
     (knob,) = difference(joint_map(inertness=(only,)), joint_map(inertness=(always,))).knobs
     assert knob.before and knob.after
     assert (knob.before.condition, knob.after.condition) == ("STAGES = 1", "always")
-    assert "MODE beside other values: it matters only if STAGES = 1 → it matters" in text(
+    assert "MODE under other values: it matters only if STAGES = 1 → it matters" in text(
         difference(joint_map(inertness=(only,)), joint_map(inertness=(always,)))
     )
 
@@ -198,7 +198,7 @@ def test_a_condition_under_which_a_knob_matters_is_compared() -> None:
 def test_a_knob_that_was_not_compared_everywhere_is_never_said_to_matter() -> None:
     never = Inertness("MODE", "", "MODE changed nothing in 9 comparisons", 0, 9)
     partly = Inertness("MODE", UNCOMPARED, "MODE changed nothing where it was compared", 0, 2)
-    assert "MODE beside other values: it changed nothing where it was compared → it never matters" in text(
+    assert "MODE under other values: it changed nothing where it was compared → it never matters" in text(
         difference(joint_map(inertness=(partly,)), joint_map(inertness=(never,)))
     )
 
@@ -273,7 +273,7 @@ def test_with_other_baselines_values_are_told_and_only_equal_configurations_regr
     assert found.regressions == ()
     assert Circumstance("baseline", "STAGES: 2", "STAGES: 4") in found.circumstances
     assert any(note.startswith("the baselines differ") for note in found.notes)
-    assert "newly failing: M = 128: Δ live → ↑ NO_RESOURCES, beside different baselines" in text(found)
+    assert "newly failing: M = 128: Δ live → ↑ NO_RESOURCES, with different baselines" in text(found)
 
 
 def test_with_other_baselines_what_a_value_changes_is_not_compared() -> None:
@@ -796,7 +796,7 @@ def test_on_github_each_regression_stands_at_its_line_and_the_page_has_all(
 
 
 def page_of(one: SpaceMap, other: SpaceMap, names: tuple[str, str] = NAMES) -> Element:
-    return read(comparison.render(difference(one, other), names))
+    return read(diff_page.render(difference(one, other), names))
 
 
 def rows_of(table: Element) -> list[list[str]]:
@@ -940,7 +940,7 @@ def test_resources_are_tables_that_sort_by_growth() -> None:
 
 
 def test_a_long_list_of_pairs_is_cut_and_keeps_those_that_spill_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growths, "MOST_ROWS", 1)
+    monkeypatch.setattr(resource_changes, "MOST_ROWS", 1)
     told = section(page_of(*compared()), "resources")
     assert rows_of(told.all("table")[1])[1:] == [["64", "64 → 128", "42 → 376 ▲"]]
     assert "1 of 2 pairs, those that spill more first; the JSON has all." in flat(told.text)
@@ -979,7 +979,7 @@ PAIRS = (
 
 @pytest.mark.parametrize("names", PAIRS, ids=" ".join)
 def test_pages_of_committed_maps_are_well_formed_and_small(names: tuple[str, str]) -> None:
-    data = comparison.render(difference(*map(committed, names)), names)
+    data = diff_page.render(difference(*map(committed, names)), names)
     page = read(data)
     ids = [element.attributes["id"] for element in page.all() if "id" in element.attributes]
     assert len(ids) == len(set(ids))
@@ -994,16 +994,16 @@ def test_the_same_maps_give_the_same_bytes_under_another_hash_seed() -> None:
         import hashlib, pathlib
         from gluonmap.model import codec
         from gluonmap.diff.comparison import difference
-        from gluonmap.report.html import comparison
+        from gluonmap.report.html import diff_page
         for names in {PAIRS}:
             found = difference(*(codec.read_map(pathlib.Path("reports") / name) for name in names))
-            print(hashlib.sha256(comparison.render(found, names)).hexdigest())
+            print(hashlib.sha256(diff_page.render(found, names)).hexdigest())
     """
     told = subprocess.run(
         [sys.executable, "-c", program], cwd=REPOSITORY, env={**os.environ, "PYTHONHASHSEED": "77"},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    here = [comparison.render(difference(*map(committed, names)), names) for names in PAIRS]
+    here = [diff_page.render(difference(*map(committed, names)), names) for names in PAIRS]
     assert told.stdout.split() == [hashlib.sha256(data).hexdigest() for data in here]
 
 

@@ -179,7 +179,7 @@ def test_command_lines_are_found() -> None:
     assert len(LINES) > 50
     assert len(RUN) > 20
     words = {line.words for line in LINES}
-    assert ("gluonmap", "probe", "kernels/cdna4/gemm_mxfp4.py", "--target", "gfx950") in words
+    assert ("gluonmap", "probe", "kernels/cdna4/gemm_mxfp4.py", "--target", "gfx950", "--out", "first-map") in words
     assert any("SPLITK_BLOCK_SIZE=cdiv(2" in word for line in words for word in line)
 
 

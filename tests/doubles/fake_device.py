@@ -60,7 +60,7 @@ class FakeTensors:
     def shared(self, one: Any, other: Any) -> str:
         return ""
 
-    def tells(self, tensor: Any) -> bool:
+    def has_finite(self, tensor: Any) -> bool:
         return bool(np.isfinite(tensor).any())
 
     def dtype(self, tensor: Any) -> str:

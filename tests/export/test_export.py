@@ -60,7 +60,7 @@ triton = pytest.importorskip("triton")
 
 
 def module(text: str) -> dict[str, Any]:
-    """What a file defines when it is imported."""
+    """Return the names that a file defines."""
     found: dict[str, Any] = {}
     exec(compile(text, "exported", "exec"), found)
     return found
@@ -194,9 +194,9 @@ def test_text_of_a_map_stays_in_its_comment() -> None:
 
 def test_triton_json_makes_the_same_configs() -> None:
     space = tuned_map(*PROGRAMS)
-    told = json.loads(triton_json.render(space))
-    assert [triton.Config(**entry) for entry in told["configs"]] == handoff.configs(space)
-    assert set(told["configs"][0]) == set(vars(handoff.configs(space)[0]))
+    document = json.loads(triton_json.render(space))
+    assert [triton.Config(**entry) for entry in document["configs"]] == handoff.configs(space)
+    assert set(document["configs"][0]) == set(vars(handoff.configs(space)[0]))
 
 
 # ---- configuration files -------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ SPACES = {
 }
 
 
-def test_a_bound_on_the_programs_is_told_as_one() -> None:
+def test_an_upper_bound_on_the_programs_is_called_at_most() -> None:
     space = tuned_map(*PROGRAMS)
     assert space.joint is not None
     for programs, complete, said in ((99, False, "at most 99 distinct"), (99, True, ", 99 distinct")):

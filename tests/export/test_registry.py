@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner, Result
-from conftest import REPOSITORY
 from maps import joint_map
 from msgspec.structs import replace
+from project import REPOSITORY
 
 from gluonmap.cli.export import export_command
 from gluonmap.cli.main import cli
@@ -52,10 +51,10 @@ def undocumented(exporters: dict[str, Exporter]) -> list[str]:
 
 
 def test_a_new_exporter_is_offered_and_described_by_help() -> None:
-    told = run(export_command(WITH_CSV), "--help").output
-    assert "prune|csv]" in told
-    assert "csv: a table with one row per kernel" in told
-    assert "(python, triton-json, prune, csv)" in told
+    shown = run(export_command(WITH_CSV), "--help").output
+    assert "prune|csv]" in shown
+    assert "csv: a table with one row per kernel" in shown
+    assert "(python, triton-json, prune, csv)" in shown
 
 
 def test_a_new_exporter_writes_its_own_file(stored: Path, tmp_path: Path) -> None:
@@ -91,14 +90,14 @@ def test_an_unknown_format_is_a_usage_error(stored: Path) -> None:
         ({"description": "two\nlines"}, "needs a description of one line"),
     ],
 )
-def test_a_malformed_exporter_cannot_be_declared(changed: dict[str, str], complaint: str) -> None:
+def test_a_malformed_exporter_cannot_be_declared(changed: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        dataclasses.replace(CSV, **changed)
+        by_name([CSV._replace(**changed)])
 
 
 @pytest.mark.parametrize("missing", ["name", "description", "file_name", "render"])
 def test_a_half_declared_exporter_is_an_error(missing: str) -> None:
-    parts: dict[str, Any] = {field.name: getattr(CSV, field.name) for field in dataclasses.fields(CSV)}
+    parts: dict[str, Any] = CSV._asdict()
     del parts[missing]
     with pytest.raises(TypeError, match=missing):
         Exporter(**parts)

@@ -15,7 +15,7 @@ import pytest
 from maps import single_map
 from msgspec.structs import replace
 
-from gluonmap.launches import Ended, Launched, Recorded, Standing, compare, records, run
+from gluonmap.launches import Ended, Launched, LaunchStanding, Recorded, compare, records, run
 from gluonmap.model import codec
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Inertness, Verified
@@ -179,7 +179,7 @@ def _here(folder: Path) -> Any:
     os.chdir(before)
 
 
-def test_every_launch_is_counted_with_its_configuration_whatever_way_a_process_ends(served: Ended) -> None:
+def test_every_launch_is_counted_however_a_process_ends(served: Ended) -> None:
     assert served.status == -9 and served.code == 137 and served.how == "SIGKILL"
     assert by_block(served.recorded) == {128: (3 + 2 + 5, 0, 3), 256: (1, 0, 1), 64: (2, 1, 1), 512: (0, 1, 1)}
     first = next(item for item in served.recorded.launched if item.config and item.config["BLOCK"] == 256)
@@ -309,13 +309,13 @@ def test_records_that_a_dying_process_wrote_in_part_are_read_as_far_as_they_go(t
 
 
 def ran(block: int, launches: int = 1, trials: int = 0, **more: Any) -> Launched:
-    told = {"kernel": "scale", "file": "/opt/ops/device.py", "target": "gfx942", "num_warps": 4, **more}
-    options = {"num_warps": told.pop("num_warps"), "kpack": told.pop("kpack", 1)}
-    config = {"BLOCK": block, **told.pop("config", {})}
-    return Launched(**{"config": config, "options": options, "launches": launches, "trials": trials, **told})
+    fields = {"kernel": "scale", "file": "/opt/ops/device.py", "target": "gfx942", "num_warps": 4, **more}
+    options = {"num_warps": fields.pop("num_warps"), "kpack": fields.pop("kpack", 1)}
+    config = {"BLOCK": block, **fields.pop("config", {})}
+    return Launched(**{"config": config, "options": options, "launches": launches, "trials": trials, **fields})
 
 
-def standings(space: SpaceMap, *items: Launched) -> list[Standing]:
+def standings(space: SpaceMap, *items: Launched) -> list[LaunchStanding]:
     (verdict,) = compare(Recorded(items), [space])
     return [item.standing for item in verdict.programs]
 
@@ -336,22 +336,22 @@ def test_a_configuration_is_on_the_list_or_it_is_said_why_not() -> None:
         replace(ran(128), config=None),
         replace(ran(128), options={}),
     ) == [
-        Standing.LISTED,
-        Standing.LISTED,
-        Standing.UNLISTED,
-        Standing.FORBIDDEN,
-        Standing.UNKNOWN,
-        Standing.UNLISTED,
-        Standing.UNKNOWN,
-        Standing.NO_MAP,
-        Standing.UNKNOWN,
-        Standing.UNKNOWN,
+        LaunchStanding.LISTED,
+        LaunchStanding.LISTED,
+        LaunchStanding.UNLISTED,
+        LaunchStanding.FORBIDDEN,
+        LaunchStanding.UNKNOWN,
+        LaunchStanding.UNLISTED,
+        LaunchStanding.UNKNOWN,
+        LaunchStanding.NO_MAP,
+        LaunchStanding.UNKNOWN,
+        LaunchStanding.UNKNOWN,
     ]
 
 
 def test_a_configuration_that_is_one_program_with_a_listed_one_is_as_good() -> None:
-    assert standings(joint_space({}, inert="num_warps"), ran(128, num_warps=8)) == [Standing.TWIN]
-    assert standings(joint_space({}), ran(128, num_warps=8)) == [Standing.UNLISTED]
+    assert standings(joint_space({}, inert="num_warps"), ran(128, num_warps=8)) == [LaunchStanding.TWIN]
+    assert standings(joint_space({}), ran(128, num_warps=8)) == [LaunchStanding.UNLISTED]
 
 
 def test_a_mapped_kernel_must_run_and_by_the_list_alone() -> None:
@@ -405,9 +405,9 @@ def test_the_command_reports_on_stderr_and_ends_with_1_where_a_kernel_ran_untune
     done = engaged(folder, "--map", str(path), "--json", str(out), *program)
     assert (done.returncode, done.stdout) == (6, "out\n"), done.stderr
     assert "scale: all 2 launches were of configurations on the map's list" in done.stderr
-    told = json.loads(out.read_text())
-    assert (told["exit_status"], told["tuned"]) == (6, True)
-    assert told["maps"][0]["programs"][0]["launched"]["launches"] == 2
+    document = json.loads(out.read_text())
+    assert (document["exit_status"], document["tuned"]) == (6, True)
+    assert document["maps"][0]["programs"][0]["launched"]["launches"] == 2
     done = engaged(folder, "--map", str(path), "--map", str(absent), *program)
     assert done.returncode == 1 and "gone: never ran" in done.stderr
     assert engaged(folder, *program).returncode == 6

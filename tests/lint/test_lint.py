@@ -53,7 +53,7 @@ def test_the_output_in_the_docs_is_what_is_printed() -> None:
     shown = (REPOSITORY / "docs" / "lint.md").read_text()
     assert RULES["GM202"].title in shown
     assert re.search(
-        r"^\S+\.py:\d+:\d+ GM202 this store has no mask for offs_m, .*\.\n    Mend: .*\.$", shown, re.MULTILINE
+        r"^\S+\.py:\d+:\d+ GM202 this store has no mask for offs_m, .*\.\n    Fix: .*\.$", shown, re.MULTILINE
     )
 
 
@@ -575,7 +575,7 @@ def test_the_command_prints_a_line_and_its_mend_and_ends_with_1(tmp_path: Path) 
         [
             f"{tmp_path.as_posix()}/k.py:2:23 GM101 triton.Config takes no keyword kpack: it raises TypeError when the "
             "file is imported.",
-            '    Mend: write it into the first argument: Config({…, "kpack": 2}, …).',
+            '    Fix: write it into the first argument: Config({…, "kpack": 2}, …).',
             "1 finding in 1 of 1 file",
         ],
     )
@@ -619,7 +619,7 @@ def test_in_github_actions_findings_are_annotations_and_a_table(
     result = CliRunner().invoke(cli, ["lint", str(tmp_path / "k.py"), "--json"])
     assert json.loads(result.stdout)["files"] == 1
     assert result.stderr.startswith("::warning file=k.py,line=2,title=GM101::triton.Config takes no keyword kpack: ")
-    assert "%0AMend: write it into the first argument" in result.stderr
+    assert "%0AFix: write it into the first argument" in result.stderr
     text = page.read_text()
     assert text.startswith("### gluonmap lint: 1 finding in 1 of 1 file\n")
     assert "| GM101 | an AMD knob is a keyword of triton.Config | 1 |" in text

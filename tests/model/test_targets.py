@@ -21,7 +21,7 @@ from gluonmap.model import targets
 from gluonmap.model.candidate import Value
 from gluonmap.model.errors import UnknownTarget
 from gluonmap.model.verdict import Location, Resources
-from gluonmap.report import words
+from gluonmap.report import map_header
 from gluonmap.source.target_api import ApiUse, check_api_groups, excluded_targets
 
 PACKAGE = Path(gluonmap.__file__).parent
@@ -252,7 +252,7 @@ def test_a_new_row_is_executed_on_the_cpu_if_it_says_so() -> None:
 
 @pytest.mark.usefixtures("with_gfx1201")
 def test_reports_and_the_command_line_name_a_new_row() -> None:
-    assert words.target_name("gfx1201") == "gfx1201 (navi48)"
+    assert map_header.target_name("gfx1201") == "gfx1201 (navi48)"
     listed = CliRunner().invoke(cli, ["targets", "--json"])
     row = json.loads(listed.output)[-1]
     assert (row["target"], row["alias"], row["shared_bytes"]) == ("gfx1201", "navi48", 70_000)

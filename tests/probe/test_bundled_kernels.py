@@ -14,7 +14,7 @@ from gluonmap.model import codec
 from gluonmap.model.candidate import Config
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Answer, Outcome, Verdict
-from gluonmap.probe.recompile import asking
+from gluonmap.probe.recompile import open_recompiler
 
 triton = pytest.importorskip("triton")
 
@@ -97,7 +97,7 @@ def hand_off(path: Path) -> tuple[SpaceMap, list[Config]]:
 
 def failing(space: SpaceMap, configs: list[Config], monkeypatch: pytest.MonkeyPatch) -> list[tuple[Config, Answer]]:
     monkeypatch.chdir(REPOSITORY)
-    with asking(space) as ask:
+    with open_recompiler(space) as ask:
         answers = list(ask([{**space.baseline, **config} for config in configs]))
     assert len(answers) == len(configs)
     return [(config, a) for config, a in answers if not (isinstance(a, Verdict) and a.outcome is Outcome.PASS)]

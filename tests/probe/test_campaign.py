@@ -85,7 +85,7 @@ def test_a_removed_value_stays_in_the_journal_and_leaves_the_map(project: Projec
 # --- what changes an answer, and what does not ------------------------------------------------------------------------
 
 
-def test_another_body_is_asked_anew(project: Project) -> None:
+def test_another_body_is_asked_again(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0], CHECKED=[1])
     before = space_of(project.run("probe", kernel, *GFX942))
     text = (project.root / kernel).read_text()
@@ -95,7 +95,7 @@ def test_another_body_is_asked_anew(project: Project) -> None:
     assert set(per_candidate(project.journal("plain/gfx942"), "answer").values()) == {2}
 
 
-def test_another_body_of_a_helper_in_another_file_is_asked_anew(project: Project) -> None:
+def test_another_body_of_a_helper_in_another_file_is_asked_again(project: Project) -> None:
     kernel = project.kernel("with_helper", TILE=[256, 128])
     project.kernel("helper")
     before = space_of(project.run("probe", kernel, *GFX942))
@@ -321,24 +321,24 @@ def mapped(shared_project: Project) -> Project:
 
 def test_the_printed_map_has_the_documented_names(mapped: Project) -> None:
     done = mapped.run("probe", "kernels/plain.py", *GFX942)
-    told = done.map
-    assert (told["schema"], told["kernel"], told["target"]) == ("gluonmap.map/1", "double", "gfx942")
-    assert (told["file"], told["outcome"], told["stable"]) == ("kernels/plain.py", "PASS", True)
-    assert told["triton"].startswith("3.")
-    assert told["specialisation"] == {"x": "*fp16:16"}
-    assert {n: k["class"] for n, k in told["knobs"].items()} == {
+    document = done.map
+    assert (document["schema"], document["kernel"], document["target"]) == ("gluonmap.map/1", "double", "gfx942")
+    assert (document["file"], document["outcome"], document["stable"]) == ("kernels/plain.py", "PASS", True)
+    assert document["triton"].startswith("3.")
+    assert document["specialisation"] == {"x": "*fp16:16"}
+    assert {n: k["class"] for n, k in document["knobs"].items()} == {
         "TILE": "live",
         "UNREAD": "inert",
         "CHECKED": "pinned",
         "num_warps": "pinned",
     }
-    for name, knob in told["knobs"].items():
-        assert knob["baseline"] == told["baseline"][name]
+    for name, knob in document["knobs"].items():
+        assert knob["baseline"] == document["baseline"][name]
         assert knob["why"]
         for value in knob["values"]:
             assert {"value", "outcome", "effect", "reason", "line", "digest"} <= set(value)
             assert bool(value["digest"]) == (value["outcome"] == "PASS")
-    rejected = told["knobs"]["CHECKED"]["values"][1]
+    rejected = document["knobs"]["CHECKED"]["values"][1]
     assert (rejected["outcome"], rejected["effect"], rejected["line"]) == ("REJECTED", "aborting", 9)
     assert rejected["reason"]
 
@@ -468,8 +468,8 @@ def test_what_an_import_computes_with_a_stand_in_names_the_package_and_no_stub_t
     stubs = ("--stub", "mine", "--stub", "no_such")
     done = project.run("probe", "mine/copy.py", *GFX942, *stubs, PYTHONPATH=f"{REPOSITORY}:{project.root}")
     assert (done.code, done.stdout) == (2, "")
-    told = "no_such.version.parse (<), and an empty module stands in for no_such: install no_such here instead"
-    assert told in done.stderr
+    note = "no_such.version.parse (<), and an empty module stands in for no_such: install no_such here instead"
+    assert note in done.stderr
     assert "--stub" not in done.stderr
 
 

@@ -21,8 +21,10 @@ from gluonmap.model.errors import UsageError
 from gluonmap.model.events import Event
 from gluonmap.model.space_map import Measured, SpaceMap, ValueMap
 from gluonmap.probe import rebuild
-from gluonmap.probe.campaign import Campaign, Settings
-from gluonmap.probe.joint_search import Effort
+from gluonmap.probe.campaign import Campaign
+from gluonmap.probe.session import probe_target
+from gluonmap.probe.settings import Effort, Settings
+from gluonmap.probe.target_choice import TargetChoice
 from gluonmap.race import run
 from gluonmap.runner.processes import Isolation
 from gluonmap.worker import vendor
@@ -79,8 +81,8 @@ class Bench:
         )
         with Isolation(jobs=settings.jobs, modules=settings.modules) as isolation:
             campaign = OnDouble(settings, isolation, self.events.append)
-            campaign.demand_device([targets.find("gfx942")])
-            return campaign.probe(targets.find("gfx942")).space
+            TargetChoice(campaign).require_stage([targets.find("gfx942")])
+            return probe_target(campaign, targets.find("gfx942")).space
 
 
 @pytest.fixture
@@ -288,7 +290,7 @@ def test_a_program_that_is_wrong_on_the_device_is_not_handed_over(bench: Bench) 
 
 
 class Seen(vendor.Nvidia):
-    """Two devices, of whatever machine."""
+    """Two devices of any machines."""
 
     def count(self) -> int:
         return 2

@@ -14,11 +14,11 @@ from gluonmap.model.candidate import Candidate, Config, Stage
 from gluonmap.model.joint_map import Joint, Verified
 from gluonmap.model.verdict import Outcome, Resources, Verdict
 from gluonmap.probe import execute_programs
-from gluonmap.runner.oracle import Asked
+from gluonmap.runner.oracle import Reply
 
 
 class Executions:
-    """An oracle whose programs with HOW = bad fail, but for those told to pass."""
+    """An oracle whose programs with HOW = bad fail, except for those in `right`."""
 
     def __init__(self, right: frozenset[int] = frozenset()) -> None:
         self.right = right
@@ -27,13 +27,13 @@ class Executions:
     def known(self, candidate: Candidate) -> None:
         return None
 
-    def ask(self, candidates: Iterable[Candidate]) -> Iterator[Asked]:
+    def ask(self, candidates: Iterable[Candidate]) -> Iterator[Reply]:
         for candidate in candidates:
             config = candidate.config
             self.asked.append(config)
             passes = config["HOW"] == "good" or config["TILE"] in self.right
             outcome = Outcome.PASS if passes else Outcome.CRASHED
-            yield Asked(candidate, Verdict(outcome, Stage.RUN, 0 if passes else 15), fresh=True)
+            yield Reply(candidate, Verdict(outcome, Stage.RUN, 0 if passes else 15), fresh=True)
 
 
 def asked(stage: Stage, right: frozenset[int] = frozenset()) -> list[Config]:
@@ -45,7 +45,7 @@ def asked(stage: Stage, right: frozenset[int] = frozenset()) -> list[Config]:
         execution=SimpleNamespace(stage=stage),
     )
     oracle: Any = Executions(right)
-    execute_programs.taken(joint_of(programs), oracle, description, lambda event: None, {"HOW": ["bad"]})
+    execute_programs.execute(joint_of(programs), oracle, description, lambda event: None, {"HOW": ["bad"]})
     return oracle.asked
 
 
@@ -58,7 +58,7 @@ def joint_of(programs: tuple[Verified, ...]) -> Joint:
 @pytest.mark.parametrize(
     ("stage", "right", "bad"),
     [
-        (Stage.RUN, frozenset(), execute_programs.TRIED),
+        (Stage.RUN, frozenset(), execute_programs.MOST_WITH_FAILING_VALUE),
         (Stage.RUN, frozenset({1}), 6),  # one passes: the value is not wrong everywhere
         (Stage.LAUNCH, frozenset(), 6),  # nobody else refuses them
     ],

@@ -20,16 +20,16 @@ from gluonmap.query.reduced_space import reduced_space_of
 from gluonmap.report.explain import how_known
 
 
-def test_a_value_that_changes_the_result_is_infeasible_beside_everything() -> None:
-    told = judgement_of(executed(joint_map(), M=other_result(16)), {**BASELINE, "M": 16, "N": 16})
-    assert (told.verdict, told.basis, told.forbidden) == (Feasibility.INFEASIBLE, Basis.PREDICTED, True)
-    assert [(c.words, c.standing) for c in told.shown_constraints] == [("M != 16", Standing.EXECUTED)]
+def test_a_value_that_changes_the_result_is_infeasible_with_every_other_value() -> None:
+    judgement = judgement_of(executed(joint_map(), M=other_result(16)), {**BASELINE, "M": 16, "N": 16})
+    assert (judgement.verdict, judgement.basis, judgement.forbidden) == (Feasibility.INFEASIBLE, Basis.PREDICTED, True)
+    assert [(c.words, c.standing) for c in judgement.shown_constraints] == [("M != 16", Standing.EXECUTED)]
 
 
 def test_it_stays_so_where_a_program_met_the_baseline_by_chance_and_that_program_is_refused() -> None:
     space = with_programs(executed(joint_map(), M=other_result(16)), program(), program(M=16, N=16))
     assert space.joint
-    settled = execute_programs.settled(space.joint, space)
+    settled = execute_programs.without_forbidden_programs(space.joint, space)
     assert [p.config["M"] for p in settled.programs] == [32]
     (refused,) = settled.refused
     assert (refused.config["M"], refused.outcome, refused.stage, refused.kind) == (
@@ -74,8 +74,8 @@ def test_a_value_that_compiled_and_was_not_executed_is_handed_over() -> None:
     assert {**BASELINE, "N": 16} not in handed
     assert {**BASELINE, "STAGES": 1} not in handed
     assert feasibility("NOT_EXECUTED") is Feasibility.FEASIBLE
-    told = judgement_of(space, {**BASELINE, "M": 16})
-    assert how_known(space, told) == (
+    judgement = judgement_of(space, {**BASELINE, "M": 16})
+    assert how_known(space, judgement) == (
         "Compiled for the map: passes. It was not executed: v_msad_u8 v2; its numbers are unknown."
     )
 
@@ -96,6 +96,6 @@ def test_explain_says_what_was_executed() -> None:
 def test_a_prediction_from_executions_is_said_to_be_one_and_not_the_users() -> None:
     from gluonmap.report import predict
 
-    told = judgement_of(executed(joint_map(), M=other_result(16)), {**BASELINE, "M": 16, "N": 16})
-    assert predict.basis(told) == "executed"
-    assert predict.forbidden(told) == "failed when executed"
+    judgement = judgement_of(executed(joint_map(), M=other_result(16)), {**BASELINE, "M": 16, "N": 16})
+    assert predict.basis(judgement) == "executed"
+    assert predict.forbidden(judgement) == "failed when executed"

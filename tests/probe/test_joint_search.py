@@ -22,7 +22,7 @@ from gluonmap.model.candidate import Config
 from gluonmap.model.joint_map import UNCOMPARED, Joint, Standing
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
-from gluonmap.probe.joint_search import Jointly
+from gluonmap.probe.sameness import SamenessRules
 
 pytest.importorskip("triton")
 
@@ -66,7 +66,7 @@ def learned() -> Any:
     project.close()
 
 
-def test_the_region_is_exact_and_its_rules_are_told_with_their_origin(learned: Any) -> None:
+def test_the_region_is_exact_and_its_rules_have_their_origin(learned: Any) -> None:
     _, _, _, space = learned
     joint = space.joint
     every = [dict(zip(KNOBS, values, strict=True)) for values in itertools.product(*KNOBS.values())]
@@ -84,7 +84,7 @@ def test_the_region_is_exact_and_its_rules_are_told_with_their_origin(learned: A
         assert not truth(constraint.failing_example) and truth(constraint.passing_example)
 
 
-def test_a_knob_behind_another_one_is_told_with_its_condition(learned: Any) -> None:
+def test_a_knob_behind_another_one_has_its_condition(learned: Any) -> None:
     group = next(i for i in learned[3].joint.inertness if i.knob == "GROUP")
     assert group.condition == "SPLIT = 1"
 
@@ -111,7 +111,7 @@ def test_no_configuration_is_asked_twice_and_every_answer_of_the_journal_is_in_t
     assert len(tried) >= len([k for k in per_candidate(records, "answer") if not k.endswith("#2")])
 
 
-def test_a_repeated_run_learns_nothing_anew_and_starts_no_process(learned: Any) -> None:
+def test_a_repeated_run_learns_nothing_and_starts_no_process(learned: Any) -> None:
     project, kernel, first, _ = learned
     again = project.run("probe", kernel, *FEW, **without_processes(project))
     assert (again.code, again.stdout) == (0, first.stdout)
@@ -119,7 +119,7 @@ def test_a_repeated_run_learns_nothing_anew_and_starts_no_process(learned: Any) 
 
 
 def test_the_same_answers_lead_to_the_same_questions(learned: Any) -> None:
-    """Without the written conclusion the journal alone must do: whatever is asked has its answer there."""
+    """Without the stored conclusion the journal is enough: it has the answer to every question."""
     project, kernel, first, _ = learned
     path = project.root / "probes/tiled/gfx942.jsonl"
     whole = path.read_bytes()
@@ -204,8 +204,8 @@ def test_time_that_is_up_ends_the_learning_and_not_the_map(project: Project) -> 
 def test_the_programs_that_are_compiled_besides_the_questions_are_announced(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
     said = project.run("probe", kernel, *JOINT).stderr.splitlines()
-    told = "gluonmap: after the questions up to 4 distinct programs are compiled, to be handed over"
-    assert said.index(told) < next(n for n, line in enumerate(said) if "questions at most" in line)
+    note = "gluonmap: after the questions up to 4 distinct programs are compiled, to be handed over"
+    assert said.index(note) < next(n for n, line in enumerate(said) if "questions at most" in line)
 
 
 def test_without_resume_everything_is_asked_again(project: Project) -> None:
@@ -261,7 +261,7 @@ def test_values_that_arithmetic_cannot_tell_apart_are_not_tried_together(project
     assert not space.joint.unstable
 
 
-def test_a_damaged_conclusion_is_concluded_anew(project: Project) -> None:
+def test_a_damaged_conclusion_is_computed_again(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
     first = project.run("probe", kernel, *JOINT)
     path = project.root / "probes/plain/gfx942.jsonl"
@@ -290,10 +290,9 @@ def test_rules_of_sameness_that_an_asked_configuration_contradicts_are_dropped(s
         question = session.next()
         assert question is not None
         session.tell(question.config, answers([question.config])[0])
-    jointly = Jointly.__new__(Jointly)
-    jointly.description, jointly.stable = SimpleNamespace(baseline=baseline), True  # type: ignore[assignment]
-    learned = jointly._sound(session.finish())
-    reduced = jointly._reduced(learned)
+    sameness = SamenessRules(baseline, stable=True)
+    learned = sameness.without_contradicted(session.finish())
+    reduced = sameness.reduced(learned)
     programs: dict[str, set[str]] = collections.defaultdict(set)
     for item in learned.asked:
         programs[repr(reduced.canonical(item.config))].add(item.answer.digest)
@@ -312,28 +311,25 @@ def test_a_knob_that_nothing_reads_is_merged_without_comparisons_everywhere() ->
     for name in ("READ", "DEAD"):
         config = {**baseline, name: 1}
         session.tell(config, acquire.Answer(Outcome.PASS, digest=str((0, 0))))
-    jointly = Jointly.__new__(Jointly)
-    jointly.description, jointly.stable = SimpleNamespace(baseline=baseline), True  # type: ignore[assignment]
-    jointly.unread = frozenset(["DEAD"])
+    sameness = SamenessRules(baseline, stable=True, unread=["DEAD"])
     before = session.finish()
     assert {i.knob: i.condition for i in before.inertness if i.knob in ("READ", "DEAD")} == {
         "READ": UNCOMPARED,
         "DEAD": UNCOMPARED,
     }
-    after = jointly._with_unread(before)
+    after = sameness.with_unread(before)
     found = {i.knob: i for i in after.inertness}
     assert (found["READ"].condition, found["DEAD"].condition) == (UNCOMPARED, "")
     assert found["DEAD"].words == "DEAD is declared and never read, and changed nothing where it was compared"
-    assert jointly._reduced(before).program_count == 4 * jointly._reduced(after).program_count
+    assert sameness.reduced(before).program_count == 4 * sameness.reduced(after).program_count
 
 
 def test_an_answer_that_changed_between_two_askings_contradicts_no_rule() -> None:
     config = {"A": 0}
     asked = [SimpleNamespace(config=config, answer=acquire.Answer(Outcome.PASS, digest=d)) for d in ("one", "two")]
-    jointly = Jointly.__new__(Jointly)
-    jointly.description, jointly.stable = SimpleNamespace(baseline=config), True  # type: ignore[assignment]
+    sameness = SamenessRules(config, stable=True)
     learned = SimpleNamespace(domains={"A": (0, 1)}, constraints=(), inertness=(), value_classes=(), asked=asked)
-    assert jointly._contradicted(learned) is None  # type: ignore[arg-type]
+    assert sameness.contradicted(learned) is None  # type: ignore[arg-type]
 
 
 def test_beside_one_value_of_unstable_code_nothing_is_merged(project: Project) -> None:

@@ -104,6 +104,6 @@ def test_the_command_prints_the_constraints_and_their_certificate(tmp_path: Path
 
 def test_the_command_prints_json(tmp_path: Path) -> None:
     given = ["learn", "--from", str(written(tmp_path, ROWS)), "--baseline", "BLOCK_M=64", "--json"]
-    told = json.loads(CliRunner().invoke(cli, given).stdout)
-    assert told["score"]["recall"] == 1.0
-    assert {each["standing"] for each in told["learned"]["constraints"]} == {"learned"}
+    document = json.loads(CliRunner().invoke(cli, given).stdout)
+    assert document["score"]["recall"] == 1.0
+    assert {each["standing"] for each in document["learned"]["constraints"]} == {"learned"}

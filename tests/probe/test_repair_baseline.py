@@ -18,7 +18,7 @@ from gluonmap.model.candidate import Config, Stage, Value
 from gluonmap.model.inspection import LiteralRule
 from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Reason, Resources, Verdict
 from gluonmap.probe import repair_baseline
-from gluonmap.probe.repair_baseline import Ground, Mended
+from gluonmap.probe.repair_baseline import BaselineRepair, RepairSpace
 
 GFX942 = targets.find("gfx942")
 PASS = Verdict(Outcome.PASS, Stage.COMPILE, 0)
@@ -55,7 +55,7 @@ def demand(text: str, *knobs: str) -> LiteralRule:
     return LiteralRule(text, text, knobs, Location("f", "f.py", 1))
 
 
-def ground(demands: Sequence[LiteralRule] = (), restrict: Sequence[str] = (), **derive: str) -> Ground:
+def repair_space(demands: Sequence[LiteralRule] = (), restrict: Sequence[str] = (), **derive: str) -> RepairSpace:
     from gluonmap.constraints import expressions
 
     def names(moves: Config) -> dict[str, Value]:
@@ -63,17 +63,17 @@ def ground(demands: Sequence[LiteralRule] = (), restrict: Sequence[str] = (), **
         return found | {n: expressions.evaluate(text, found) for n, text in derive.items()}  # type: ignore[dict-item]
 
     depends = {n: expressions.names_in(text) for n, text in derive.items()}
-    return Ground(GFX942, BASELINE, DOMAINS, names, depends, demands, restrict)
+    return RepairSpace(GFX942, BASELINE, DOMAINS, names, depends, demands, restrict)
 
 
 def searched(
-    answer: Callable[[Config], Answer], where: Ground | None = None, budget: int = 200
-) -> tuple[Mended, Compiler]:
+    answer: Callable[[Config], Answer], where: RepairSpace | None = None, budget: int = 200
+) -> tuple[BaselineRepair, Compiler]:
     ask = Compiler(answer)
-    return repair_baseline.search(where or ground(), answer(BASELINE), ask, budget), ask
+    return repair_baseline.search(where or repair_space(), answer(BASELINE), ask, budget), ask
 
 
-def moves_of(found: Mended) -> list[Config]:
+def moves_of(found: BaselineRepair) -> list[Config]:
     return [change.moves for change in found.passing]
 
 
@@ -97,7 +97,7 @@ def test_nothing_is_asked_twice_and_never_more_than_the_budget() -> None:
 
 
 def test_what_the_user_rules_out_is_never_asked() -> None:
-    found, ask = searched(passes_if(lambda c: c["A"] == 4 or c["A"] == 8), ground(restrict=["A != 4"]))
+    found, ask = searched(passes_if(lambda c: c["A"] == 4 or c["A"] == 8), repair_space(restrict=["A != 4"]))
     assert moves_of(found) == [{"A": 8}]
     assert {"A": 4} not in ask.asked
 
@@ -107,7 +107,9 @@ def test_what_the_user_rules_out_is_never_asked() -> None:
 
 def test_what_the_source_demands_is_asked_first() -> None:
     rule = [demand("A == 8", "A"), demand("B * C == 16", "B", "C")]
-    found, ask = searched(passes_if(lambda c: c["A"] == 8 and int(c["B"] or 0) * int(c["C"] or 0) == 16), ground(rule))
+    found, ask = searched(
+        passes_if(lambda c: c["A"] == 8 and int(c["B"] or 0) * int(c["C"] or 0) == 16), repair_space(rule)
+    )
     assert moves_of(found)[0] == {"A": 8, "B": 8}
     assert ask.asked[0] == {"A": 8, "B": 8}
     assert (found.minimal, found.asked) == (True, 8)
@@ -116,12 +118,12 @@ def test_what_the_source_demands_is_asked_first() -> None:
 
 
 def test_a_demand_of_a_derived_value_is_met_by_the_knobs_behind_it() -> None:
-    found, ask = searched(passes_if(lambda c: c["B"] == 8), ground([demand("HALF == 4", "HALF")], HALF="B // 2"))
+    found, ask = searched(passes_if(lambda c: c["B"] == 8), repair_space([demand("HALF == 4", "HALF")], HALF="B // 2"))
     assert (moves_of(found), ask.asked) == ([{"B": 8}], [{"B": 8}, {"B": 1}, {"B": 4}])
 
 
 def test_a_demand_that_is_wrong_delays_and_forbids_nothing() -> None:
-    found, ask = searched(passes_if(lambda c: c["A"] == 4), ground([demand("A == 8", "A")]))
+    found, ask = searched(passes_if(lambda c: c["A"] == 4), repair_space([demand("A == 8", "A")]))
     assert (moves_of(found), ask.asked[0]) == ([{"A": 4}], {"A": 8})
 
 
@@ -148,7 +150,7 @@ def test_over_a_budget_less_is_nearer() -> None:
     assert found.asked <= 10 + repair_baseline.BATCH + 4
 
 
-def test_what_hangs_is_tried_beside_nothing_else() -> None:
+def test_what_hangs_is_tried_with_nothing_else() -> None:
     hung = Verdict(Outcome.HUNG, Stage.COMPILE, -9, reason=Reason("deadline", "", "front end"))
 
     def answer(config: Config) -> Answer:
@@ -159,14 +161,14 @@ def test_what_hangs_is_tried_beside_nothing_else() -> None:
         return rejected()
 
     _, ask = searched(answer)
-    beside = [moves for moves in ask.asked if len(moves) > 1]
-    assert beside
-    assert not any(moves.get("A") == 8 or moves.get("B") == 8 for moves in beside)
+    combined = [moves for moves in ask.asked if len(moves) > 1]
+    assert combined
+    assert not any(moves.get("A") == 8 or moves.get("B") == 8 for moves in combined)
 
 
 def test_a_change_that_is_found_is_cut_down_and_its_values_are_brought_nearer() -> None:
     rule = [demand("A + B + C >= 20", "A", "B", "C")]
-    found, _ = searched(passes_if(lambda c: int(c["A"] or 0) + int(c["B"] or 0) >= 6), ground(rule))
+    found, _ = searched(passes_if(lambda c: int(c["A"] or 0) + int(c["B"] or 0) >= 6), repair_space(rule))
     # The demand wants three knobs; one of them is enough, and its nearest value that passes is 4.
     assert moves_of(found)[0] == {"A": 4}
     assert found.minimal
@@ -174,7 +176,7 @@ def test_a_change_that_is_found_is_cut_down_and_its_values_are_brought_nearer() 
 
 def test_a_change_that_no_budget_is_left_to_cut_down_is_not_called_minimal() -> None:
     rule = [demand("A == 8 and B == 8", "A", "B")]
-    found, _ = searched(passes_if(lambda c: c["A"] == 8 and c["B"] == 8), ground(rule), budget=2)
+    found, _ = searched(passes_if(lambda c: c["A"] == 8 and c["B"] == 8), repair_space(rule), budget=2)
     assert (moves_of(found), found.minimal, found.asked) == ([{"A": 8, "B": 8}], False, 2)
     assert (found.smaller, found.smaller_tried, found.smaller_forbidden) == (10, 1, 9)
 
@@ -215,7 +217,7 @@ def found(shared_project: Project) -> Project:
 FLAGS = ("kernels/pair.py", "-t", "gfx942", "--arg", "x=*fp16", "--domain", "C=1,2")
 
 
-def test_a_failing_baseline_is_mended_and_the_command_goes_on_from_there(found: Project) -> None:
+def test_a_failing_baseline_is_repaired_and_the_command_goes_on_from_there(found: Project) -> None:
     sets = ("--set", "A=64", "--set", "B=4", "--domain", "A=4,16,64")
     run = found.run("find-default", *FLAGS, *sets)
     assert (run.code, run.stdout.splitlines()[0]) == (0, "pair on gfx942 (cdna3): the baseline is rejected.")
@@ -229,20 +231,20 @@ def test_a_failing_baseline_is_mended_and_the_command_goes_on_from_there(found: 
     started = found.run("find-default", *shlex.split(command)[2:], "--quiet")
     assert started.stdout == "pair on gfx942 (cdna3): the baseline passes. There is nothing to change.\n"
     again = found.run("find-default", *FLAGS, *sets, "--json", "--quiet")
-    told = json.loads(again.stdout)
-    assert (again.code, again.stderr, told["moves"], told["outcome"]) == (0, "", {"A": 16}, "REJECTED")
-    assert [told["config"][name] for name in "ABC"] == [16, 4, 1]
+    document = json.loads(again.stdout)
+    assert (again.code, again.stderr, document["moves"], document["outcome"]) == (0, "", {"A": 16}, "REJECTED")
+    assert [document["config"][name] for name in "ABC"] == [16, 4, 1]
     assert not (found.root / "reports").exists()
 
 
-def test_what_cannot_be_mended_ends_with_1_and_says_what_to_do(found: Project) -> None:
+def test_what_cannot_be_repaired_ends_with_1_and_says_what_to_do(found: Project) -> None:
     sets = ("--set", "A=64", "--set", "B=64", "--domain", "A=64", "--domain", "B=64,128")
     run = found.run("find-default", *FLAGS, *sets, "--budget", "4")
     assert (run.code, run.stdout.splitlines()[-2:]) == (
         1,
         [
             "No change that passes was found: 4 configurations compiled, all fail.",
-            "Ask on with a larger --budget, or give the knobs other values with --domain NAME=V1,V2,….",
+            "Continue with a larger --budget, or give the knobs other values with --domain NAME=V1,V2,….",
         ],
     )
 
@@ -256,7 +258,7 @@ def test_a_baseline_that_passes_has_nothing_to_change(found: Project) -> None:
     )
 
 
-def test_a_mistake_of_the_user_is_told_before_anything_is_compiled(found: Project, tmp_path: Path) -> None:
+def test_a_mistake_of_the_user_is_reported_before_anything_is_compiled(found: Project, tmp_path: Path) -> None:
     run = found.run("find-default", *FLAGS, "--set", "A=4", "--set", "B=4", "--restrict", "Q > 1", "--set", "A=64")
     assert (run.code, "'Q > 1' has no value" in run.stderr) == (2, True)
     assert found.run("find-default", str(tmp_path / "none.py")).code == 2

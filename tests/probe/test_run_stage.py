@@ -10,10 +10,7 @@ import pytest
 from project import Project
 
 from gluonmap.model import exitcode
-from gluonmap.model.candidate import Call, Value
-from gluonmap.model.errors import UsageError
-from gluonmap.probe import campaign
-from gluonmap.spec import small_problems
+from gluonmap.probe.target_choice import CPU_MODEL
 
 pytest.importorskip("torch")
 PROBE = """
@@ -105,7 +102,7 @@ def test_what_is_right_has_its_errors_sizes_and_figures(sanitized: dict[str, Any
     figures = sanitized["measured"]["figures"]
     assert figures["work_groups"] == 2
     assert (figures["global_accesses"], figures["global_lines"], figures["global_bytes"]) == (4, 16, 1024)
-    assert sanitized["on_device"] == {"stage": "RUN", "device": campaign.MODEL}
+    assert sanitized["on_device"] == {"stage": "RUN", "device": CPU_MODEL}
 
 
 def test_other_tiles_and_warps_run_too(sanitized: dict[str, Any]) -> None:
@@ -128,7 +125,7 @@ def test_without_a_reference_the_baselines_numbers_are_to_be_met(project: Projec
     why = "part of the problem, not of the tuning: 'wrong' and 'writes its input' change the numbers beyond rounding"
     assert space["knobs"]["HOW"]["why"].startswith(why)
     assert values(space)["writes its input"]["reason"].startswith("x_ptr: relative error")
-    # Out of bounds is out of bounds, whatever the numbers.
+    # Out of bounds is out of bounds, regardless of the numbers.
     assert values(space)["writes past the end"]["outcome"] == "UNSAFE"
     tile = values(space, "TILE")[256]
     assert (tile["outcome"], tile["effect"]) == ("PASS", "live")
@@ -166,15 +163,15 @@ def test_inputs_of_another_specialisation_are_no_evidence(project: Project) -> N
     text = PROBE.format(knobs={"HOW": ["right"]}) + REFERENCE
     project.write("probes/executed.py", text.replace('"x_ptr": x,', '"x_ptr": x.half(),'))
     done = project.run("run", "kernels/executed.py", "-t", "gfx942", "--json")
-    told = json.loads(done.stdout)
-    assert (done.code, told["outcome"], told["kind"]) == (1, "SKIPPED", "specialisation")
-    assert "x_ptr is *float16:16, compiled for *float32:16" in told["reason"]
+    document = json.loads(done.stdout)
+    assert (done.code, document["outcome"], document["kind"]) == (1, "SKIPPED", "specialisation")
+    assert "x_ptr is *float16:16, compiled for *float32:16" in document["reason"]
 
 
-def test_a_map_of_compiles_that_replaces_one_of_executions_is_told_of(project: Project) -> None:
+def test_a_map_of_compiles_that_replaces_one_of_executions_is_reported(project: Project) -> None:
     probe(project, ["right"])
     command = ("probe", "kernels/executed.py", "-t", "gfx942", "--depth", "singles", "--json")
-    assert "knew what executions told (--stage run), and now compiles only" in " ".join(
+    assert "had answers of executions (--stage run), and now has compiles only" in " ".join(
         project.run(*command).stderr.split()
     )
 
@@ -208,8 +205,8 @@ def test_gluonmap_run_says_wrong_with_its_place(project: Project) -> None:
     assert done.code == 1
     assert done.stdout.startswith("UNSAFE executed on gfx942")
     assert "executed.py:" in done.stdout
-    told = json.loads(project.run(*command, "--json").stdout)
-    assert (told["outcome"], told["exit_status"], told["stage"]) == ("UNSAFE", exitcode.UNSAFE, "RUN")
+    document = json.loads(project.run(*command, "--json").stdout)
+    assert (document["outcome"], document["exit_status"], document["stage"]) == ("UNSAFE", exitcode.UNSAFE, "RUN")
 
 
 def test_gluonmap_run_claims_nothing_about_numbers_without_a_reference(project: Project) -> None:
@@ -228,8 +225,8 @@ def test_a_loop_without_end_is_hung(project: Project) -> None:
     project.kernel("executed")
     project.write("probes/executed.py", PROBE.format(knobs={"HOW": ["right"]}) + REFERENCE)
     command = ("run", "kernels/executed.py", "-t", "gfx942", "--set", "HOW=endless", "--deadline", "6", "--json")
-    told = json.loads(project.run(*command).stdout)
-    assert (told["outcome"], told["stage"], told["kind"]) == ("HUNG", "RUN", "deadline")
+    document = json.loads(project.run(*command).stdout)
+    assert (document["outcome"], document["stage"], document["kind"]) == ("HUNG", "RUN", "deadline")
 
 
 @pytest.mark.parametrize(
@@ -247,89 +244,3 @@ def test_what_there_is_nothing_to_execute_with_is_said_before_anything_is_compil
     done = project.run("run", kernel, *given, *flags)
     assert done.code == 2
     assert said in " ".join(done.stderr.split())
-
-
-# --- sizes ------------------------------------------------------------------------------------------------------------
-
-
-def gemm(m: int = 128, n: int = 128, k: int = 64, **more: int) -> small_problems.CallAt:
-    config = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, **more}
-
-    def call(shape: dict[str, Value]) -> Call:
-        sizes = {name: int(str(value)) for name, value in shape.items()}
-        groups = -(-sizes["M"] // m) * -(-sizes["N"] // n)
-        args: dict[str, Value] = {"a_ptr": "*bf16", **sizes, "stride": sizes["K"]}
-        return Call(shape, args, {**config, "EVEN_K": sizes["K"] % k == 0}, (groups, 1, 1))
-
-    return call
-
-
-LARGE: dict[str, Value] = {"M": 4096, "N": 8192, "K": 4096}
-RAGGED: dict[str, Value] = {"M": 1000, "N": 777, "K": 528}
-
-
-@pytest.mark.parametrize(
-    ("calls", "shape", "how", "expected"),
-    [
-        # M and N differ, so they stay different: an exchange of strides would show.
-        ([gemm()], LARGE, {}, {"M": 256, "N": 512, "K": 256}),
-        ([gemm()], LARGE, {"groups": 3}, {"M": 512, "N": 1024, "K": 256}),
-        ([gemm(m=32, k=32)], LARGE, {}, {"M": 64, "N": 256, "K": 128}),
-        # Six tiles under way ask for eight rounds.
-        ([gemm(NUM_BUFFERS=6)], LARGE, {}, {"M": 256, "N": 512, "K": 1024}),
-        # Both calls have two work-groups.
-        ([gemm(m=32), gemm(m=256)], LARGE, {}, {"M": 512, "N": 256, "K": 512}),
-        # What has fewer keeps what it has.
-        ([gemm(m=512)], {**LARGE, "M": 16}, {}, {"M": 16, "N": 256, "K": 512}),
-        # As often even as before: 1000 by 8, 777 by 1, 528 by 16.
-        ([gemm()], RAGGED, {"whole": False}, {"M": 136, "N": 129, "K": 272}),
-        ([gemm(k=16)], RAGGED, {"whole": False}, {"M": 136, "N": 129, "K": 80}),
-    ],
-)
-def test_sizes_are_small_and_of_the_same_program(
-    calls: list[small_problems.CallAt], shape: dict[str, Value], how: dict[str, Any], expected: dict[str, Value]
-) -> None:
-    assert small_problems.shrink(calls, shape, **how) == expected
-
-
-def persistent(most: int) -> small_problems.CallAt:
-    """Rows of 256, each work-group every `most`-th tile of 4 of them."""
-
-    def call(shape: dict[str, Value]) -> Call:
-        tiles = -(-int(str(shape["M"])) // 4)
-        return Call(shape, {"M": shape["M"], "N": shape["N"]}, {"ROWS": 4}, (min(most, tiles), 1, 1))
-
-    return call
-
-
-@pytest.mark.parametrize(
-    ("most", "how", "expected"),
-    [
-        (64, {}, {"M": 512, "N": 256}),  # two tiles for each of 64
-        (1024, {}, {"M": 16, "N": 256}),  # 8,192 rows are too many to execute
-        (1024, {"affordable": 1 << 21}, {"M": 8192, "N": 256}),
-    ],
-)
-def test_a_persistent_kernel_keeps_two_tiles_for_each_work_group(
-    most: int, how: dict[str, int], expected: dict[str, Value]
-) -> None:
-    shape: dict[str, Value] = {"M": 65536, "N": 256}
-    found = small_problems.shrink([persistent(most)], shape, **how)
-    assert found == expected
-    assert small_problems.work_group_cap(persistent(most), shape, found) == (0 if found["M"] != 16 else 1024)
-
-
-def test_what_strides_over_a_grid_of_its_own_keeps_two_rounds() -> None:
-    def call(shape: dict[str, Value]) -> Call:
-        return Call(shape, {"n": shape["n"]}, {"TILE": 256, "num_warps": 4}, (32, 1, 1))
-
-    assert small_problems.shrink([call], {"n": 1 << 24}) == {"n": 2 * 32 * 256}
-
-
-def test_a_size_that_a_constexpr_is_computed_from_stays() -> None:
-    def call(shape: dict[str, Value]) -> Call:
-        if shape["K"] == 1:
-            raise UsageError("no such split")
-        return Call(shape, {"K": shape["K"]}, {"SPLIT": int(str(shape["K"])) // 4}, (4,))
-
-    assert small_problems.shrink([call], {"K": 4096}) == {"K": 4096}

@@ -42,8 +42,8 @@ def wrong(kernel: Any, reference: Any, **inputs: Any) -> str:
     return caught.value.kind
 
 
-def untold(kernel: Any, reference: Any, **inputs: Any) -> str:
-    """Why nothing can be said of it."""
+def mismatch_text(kernel: Any, reference: Any, **inputs: Any) -> str:
+    """Return the text of the mismatch that a run ends with."""
     with pytest.raises(Mismatch) as caught:
         run(kernel, reference, **inputs)
     return str(caught.value)
@@ -91,15 +91,15 @@ def test_where_no_output_has_a_finite_number_nothing_was_compared() -> None:
         given["y"].fill_(NAN)
 
     said = "there is nothing to compare: no output has a finite number (default shape, seed 0)"
-    assert untold(any_nan, lambda given: {"y": torch.full((4,), NAN)}, y=torch.empty(4)) == said
-    assert untold(nothing, lambda given: {"y": torch.empty(0)}, y=torch.empty(0)) == said
+    assert mismatch_text(any_nan, lambda given: {"y": torch.full((4,), NAN)}, y=torch.empty(4)) == said
+    assert mismatch_text(nothing, lambda given: {"y": torch.empty(0)}, y=torch.empty(0)) == said
     # Numbers where there should be none are wrong all the same.
     assert wrong(lambda given: given["y"].zero_(), lambda given: {"y": torch.full((4,), NAN)}, y=torch.empty(4))
 
 
 @pytest.mark.parametrize("value", [None, [1.0], 1.0])
 def test_a_reference_that_is_no_tensor_is_the_probes_mistake(value: Any) -> None:
-    said = untold(nothing, lambda given: {"y": value}, y=torch.empty(1))
+    said = mismatch_text(nothing, lambda given: {"y": value}, y=torch.empty(1))
     assert said == f"the reference of y is no tensor but {type(value).__name__}"
 
 
@@ -178,7 +178,7 @@ def test_outputs_that_lie_between_each_other_are_apart_and_those_in_common_are_n
         return {"left": torch.ones(4, 8), "right": torch.full((4, 8), 2.0)}
 
     assert run(ones, reference, left=left, right=right).runs == 2
-    said = untold(ones, reference, left=both[:, :8], right=both[:, 4:12])
+    said = mismatch_text(ones, reference, left=both[:, :8], right=both[:, 4:12])
     assert said == "left and right have a part of their memory in common"
 
 
@@ -282,7 +282,7 @@ def test_only_an_instruction_makes_a_program_one_with_atomics(line: str, atomic:
     assert bool(execute._ATOMIC.search(f"kernel:\n{line}\n\ts_endpgm\n")) is atomic
 
 
-def test_a_sum_in_an_output_that_the_reference_does_not_read_is_told_what_to_do() -> None:
+def test_a_sum_in_an_output_that_the_reference_does_not_read_gets_advice() -> None:
     def said(instruction: str) -> str:
         return str(execute.Unsafe([Finding("global memory read before it was written", instruction, 0)]))
 
@@ -297,7 +297,7 @@ COMPILED = Evidence(0, program=Program("0" * 16, "", "", ""))
 
 def ended(status: int, phase: str, *, hung: bool = False, stage: Stage = Stage.RUN) -> Any:
     ending = Ending(status, hung, 1.0, Progress(phase), None, "", "", compiled=COMPILED)
-    return diagnostics.answer(ending, (), 9.0, stage)
+    return diagnostics.answer_from(ending, (), 9.0, stage)
 
 
 @pytest.mark.parametrize("phase", ["inputs", "run"])
@@ -351,9 +351,9 @@ RUN = ("run", "kernels/executed.py", "-t", "gfx942", "--json")
 
 def test_sizes_that_make_another_program_say_so_and_a_thorough_run_has_its_seeds(executed: Project) -> None:
     # A 1 is compiled in.
-    told = json.loads(executed.run(*RUN, "--thorough").stdout)
-    assert (told["outcome"], told["check"]["runs"]) == ("PASS", 6)
-    assert told["check"]["sizes"] == ["n=1 (another program than at the launch's own sizes)"]
+    document = json.loads(executed.run(*RUN, "--thorough").stdout)
+    assert (document["outcome"], document["check"]["runs"]) == ("PASS", 6)
+    assert document["check"]["sizes"] == ["n=1 (another program than at the launch's own sizes)"]
 
 
 @pytest.mark.parametrize(
@@ -394,7 +394,7 @@ def test_that_small_sizes_leave_each_work_group_one_tile_is_known(
     assert small_problems.work_group_cap(lambda at: Call(at, {}, {}, (64,)), shape, small) == 0
 
 
-def test_a_persistent_kernel_of_which_one_round_was_seen_is_told_so(executed: Project) -> None:
+def test_a_persistent_kernel_of_which_one_round_was_seen_has_a_note(executed: Project) -> None:
     done = executed.run(*RUN[:-1], "--grid", "(min(4, cdiv(n, TILE)),)", "--shape", "n=128")
     assert "no work-group has a second tile (the grid has 4 at most)" in " ".join(done.stderr.split())
 

@@ -13,11 +13,13 @@ from inspections import inspected
 
 from gluonmap.cli.option_values import pair, value_of
 from gluonmap.model import targets
-from gluonmap.model.candidate import Config, Stage, Value
+from gluonmap.model.candidate import Config, Stage, Value, same
 from gluonmap.model.knobs import Effect, KnobClass
 from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Program, Reason, Resources, Verdict
-from gluonmap.probe import screen
+from gluonmap.probe import map_fold, screen
+from gluonmap.probe.effects import classify
+from gluonmap.probe.spelling import quoted
 from gluonmap.runner.journal import key_of
 from gluonmap.spec.description import Description
 from gluonmap.spec.description_builder import Overrides, describe
@@ -42,9 +44,9 @@ def described(**domains: tuple[Value, ...]) -> Description:
 
 def test_only_knobs_that_nothing_reads_are_unread() -> None:
     knobs = described(TILE=(64, 128), DEAD=(0, 1), READ=(1, 2), num_warps=(4, 8))
-    assert screen.unread(KERNEL, knobs) == ["DEAD"]
+    assert screen.unread_knobs(KERNEL, knobs) == ["DEAD"]
     by_grid = dataclasses.replace(knobs, grid="cdiv(n, DEAD + 1)")
-    assert screen.unread(KERNEL, by_grid) == []
+    assert screen.unread_knobs(KERNEL, by_grid) == []
 
 
 def passes(digest: str, code: str = "", descriptor: str = "") -> Verdict:
@@ -71,14 +73,14 @@ class Answers:
 
 
 def mapped(description: Description, *moves: tuple[Config, Answer], stable: bool | None = True) -> SpaceMap:
-    identity = screen.Identity("kernels/gemm.py", "3.9.0", (), "reports/gemm.gfx942.json")
+    identity = map_fold.MapIdentity("kernels/gemm.py", "3.9.0", (), "reports/gemm.gfx942.json")
     answers = Answers(description, moves).by_key
     confirmed = {} if stable is None else dict.fromkeys(answers, stable)
-    return screen.fold(description, KERNEL, identity, answers, confirmed, lambda location: location.line + 10)
+    return map_fold.fold(description, KERNEL, identity, answers, confirmed, lambda location: location.line + 10)
 
 
 def effect(space: SpaceMap, knob: str, value: Value) -> Effect:
-    return next(v.effect for v in space.knobs[knob].values if screen.same(v.value, value))
+    return next(v.effect for v in space.knobs[knob].values if same(v.value, value))
 
 
 # --- which candidates -------------------------------------------------------------------------------------------------
@@ -92,10 +94,10 @@ def test_one_knob_is_moved_at_a_time_and_the_baseline_is_not_asked_again() -> No
 
 def test_true_is_another_value_than_1() -> None:
     assert len(screen.singles(described(DEAD=(1, True)))) == 1
-    assert not screen.same(1, True)
-    assert not screen.same(0, False)
-    assert screen.same(None, None)
-    assert screen.same("a", "a")
+    assert not same(1, True)
+    assert not same(0, False)
+    assert same(None, None)
+    assert same("a", "a")
 
 
 # --- effects ----------------------------------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ def test_a_failing_baseline_has_no_knobs_but_says_why_and_what_to_do() -> None:
     assert "--deadline" in mapped(description, ({}, hung)).next_step
 
 
-def test_the_three_kinds_of_dead_knobs_are_told_apart() -> None:
+def test_the_three_kinds_of_dead_knobs_differ_in_their_reasons() -> None:
     same = passes("base")
     space = mapped(
         described(DEAD=(0, 1), READ=(1, 2), kpack=(1, 2)),
@@ -236,12 +238,12 @@ FAILS, SAME, OTHER, HOST, OPEN = Effect.ABORTING, Effect.INERT, Effect.LIVE, Eff
     ],
 )
 def test_the_class_of_a_knob_by_example(effects: list[Effect], knob_class: KnobClass) -> None:
-    assert screen.classify(moved(*effects)) is knob_class
+    assert classify(moved(*effects)) is knob_class
 
 
 @given(st.lists(st.sampled_from([FAILS, SAME, OTHER, HOST, OPEN]), max_size=8))
 def test_a_class_claims_no_more_than_was_seen(effects: list[Effect]) -> None:
-    found = screen.classify(moved(*effects))
+    found = classify(moved(*effects))
     seen = set(effects)
     match found:
         case KnobClass.PINNED:
@@ -263,7 +265,7 @@ def test_a_class_claims_no_more_than_was_seen(effects: list[Effect]) -> None:
 def test_a_class_does_not_depend_on_the_order_of_the_values(effects: list[Effect], random: Any) -> None:
     shuffled = effects.copy()
     random.shuffle(shuffled)
-    assert screen.classify(moved(*shuffled)) is screen.classify(moved(*effects))
+    assert classify(moved(*shuffled)) is classify(moved(*effects))
 
 
 # --- values on a command line -----------------------------------------------------------------------------------------
@@ -278,7 +280,7 @@ def test_a_class_does_not_depend_on_the_order_of_the_values(effects: list[Effect
     ],
 )  # fmt: skip
 def test_a_value_is_quoted_for_the_shell_where_it_must(value: Value, written: str) -> None:
-    assert screen.quoted("V", value) == written
+    assert quoted("V", value) == written
 
 
 @given(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()))
@@ -287,17 +289,17 @@ def test_a_quoted_value_comes_back_through_a_shell_as_itself(value: Value) -> No
         return  # --set strips what surrounds a value
     import shlex
 
-    (word,) = shlex.split(screen.quoted("V", value))
+    (word,) = shlex.split(quoted("V", value))
     name, text = pair(word, "--set")
     assert name == "V"
-    assert screen.same(value_of(text), value)
+    assert same(value_of(text), value)
 
 
 def test_a_value_whose_second_compile_gave_another_program_is_not_called_inert() -> None:
     description = described(TILE=(64, 32, 128))
     answers = Answers(description, [({"TILE": 32}, passes("base")), ({"TILE": 128}, passes("base"))]).by_key
     confirmed = dict.fromkeys(answers, True) | {key_of(description.candidate({"TILE": 32})): False}
-    identity = screen.Identity("kernels/gemm.py", "3.9.0", (), "reports/gemm.gfx942.json")
-    space = screen.fold(description, KERNEL, identity, answers, confirmed, lambda location: location.line + 10)
+    identity = map_fold.MapIdentity("kernels/gemm.py", "3.9.0", (), "reports/gemm.gfx942.json")
+    space = map_fold.fold(description, KERNEL, identity, answers, confirmed, lambda location: location.line + 10)
     assert effect(space, "TILE", 32) is Effect.UNKNOWN
     assert effect(space, "TILE", 128) is Effect.INERT

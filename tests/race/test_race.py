@@ -29,7 +29,8 @@ from gluonmap.model.joint_map import Verified
 from gluonmap.model.noise import Standing
 from gluonmap.model.race_record import RaceRecord
 from gluonmap.model.verdict import Resources
-from gluonmap.race.run import ONE_FOR_ALL, Line, judged, split
+from gluonmap.race.lineup import RaceLineup
+from gluonmap.race.results import ONE_FOR_ALL, race_records, split
 from gluonmap.runner import environment
 from gluonmap.worker import load
 from gluonmap.worker.protocol import KernelFile
@@ -88,7 +89,7 @@ def test_a_descriptor_is_put_in_place_again_after_another_one_was() -> None:
 BASE: Config = {"M": 32, "N": 32, "FLAG": False, "MODE": None}
 
 
-def line(registers: Sequence[int], twins: Sequence[int], heats: int = 1) -> Line:
+def line(registers: Sequence[int], twins: Sequence[int], heats: int = 1) -> RaceLineup:
     space = joint_map()
     configs = tuple({**space.baseline, "n": i} for i in range(len(registers)))
     used = [Resources(256, 1024, vgpr=number) for number in registers]
@@ -102,7 +103,7 @@ def line(registers: Sequence[int], twins: Sequence[int], heats: int = 1) -> Line
         rounds=15, finalists=6, jobs=2, deadline_s=9.0,
         order=tuple(range(len(configs))), cache="/cache",
     )  # fmt: skip
-    return Line(space, track, configs, programs, "the baseline twice")
+    return RaceLineup(space, track, configs, programs, "the baseline twice")
 
 
 def leg(factors: dict[int, float], winner: int, seed: int = 0, count: int = 15) -> Leg:
@@ -116,8 +117,8 @@ def finish(*legs: Leg) -> Finish:
     return Finish(device="GPU", driver="1", torch="2", triton="3", compile_seconds=1.0, legs=legs)
 
 
-def only(line: Line, leg: Leg) -> RaceRecord:
-    (record,) = judged(line, finish(leg))
+def only(line: RaceLineup, leg: Leg) -> RaceRecord:
+    (record,) = race_records(line, finish(leg))
     return record
 
 
@@ -152,7 +153,7 @@ def test_what_wins_against_the_baseline_comes_before_what_ties_with_both() -> No
     assert record.verdict.startswith("win: 1.0 % faster")
 
 
-def test_the_autotuners_own_choice_is_kept_beside_the_verdict() -> None:
+def test_the_record_keeps_the_autotuners_own_choice() -> None:
     record = only(line([100, 90, 80, 70, 100], twins=[4]), leg({0: 1.0, 1: 1.3, 4: 1.0}, winner=1))
     assert record.autotuner["n"] == 1
     assert record.winner["n"] == 0
@@ -168,39 +169,39 @@ EVEN = {0: 1.0, 4: 1.0}
 
 
 def test_sizes_whose_winners_cost_each_other_are_split() -> None:
-    told = split(
+    result = split(
         line([1] * 5, [4], heats=2),
         finish(leg({**EVEN, 1: 0.5, 2: 0.8, 3: 0.7}, 1), leg({**EVEN, 1: 2.0, 2: 0.8, 3: 0.9}, 2, seed=1)),
     )
-    costs = {(item.served, item.at): item.comparison for item in told.penalties}
+    costs = {(item.served, item.at): item.comparison for item in result.penalties}
     assert {k: round(c.ratio.ratio, 1) for k, c in costs.items()} == {
         ("M=16", "M=16"): 1.0, ("M=16", "M=4096"): 2.5, ("M=4096", "M=16"): 1.6, ("M=4096", "M=4096"): 1.0,
         (ONE_FOR_ALL, "M=16"): 1.4, (ONE_FOR_ALL, "M=4096"): 1.1,
     }  # fmt: skip
     assert [costs[key].standing for key in [("M=16", "M=4096"), ("M=16", "M=16")]] == [Standing.LOSS, Standing.TIE]
-    assert (told.winners["M=16"]["n"], told.winners["M=4096"]["n"], told.one_for_all["n"]) == (1, 2, 3)
-    assert {name: config["n"] for name, config in told.serves.items()} == {"M=16": 1, "M=4096": 2}
-    assert told.split
-    assert told.verdict.startswith("split: the best single configuration costs M=16 39.")
+    assert (result.winners["M=16"]["n"], result.winners["M=4096"]["n"], result.one_for_all["n"]) == (1, 2, 3)
+    assert {name: config["n"] for name, config in result.serves.items()} == {"M=16": 1, "M=4096": 2}
+    assert result.split
+    assert result.verdict.startswith("split: the best single configuration costs M=16 39.")
 
 
 def test_sizes_that_one_configuration_serves_are_not_split() -> None:
-    told = split(
+    result = split(
         line([3, 2, 1, 1, 3], [4], heats=2),
         finish(leg({**EVEN, 1: 0.5, 2: 0.9}, 1), leg({**EVEN, 1: 0.7, 2: 0.7}, 2, seed=1)),
     )
-    assert told.winners["M=4096"]["n"] == 2  # a tie, and fewer registers
-    assert {name: config["n"] for name, config in told.serves.items()} == {"M=16": 1, "M=4096": 1}
-    assert not told.split
-    assert told.verdict.startswith("one configuration serves all")
+    assert result.winners["M=4096"]["n"] == 2  # a tie, and fewer registers
+    assert {name: config["n"] for name, config in result.serves.items()} == {"M=16": 1, "M=4096": 1}
+    assert not result.split
+    assert result.verdict.startswith("one configuration serves all")
 
 
 def test_the_dispatcher_chooses_the_nearest_size_and_needs_nothing() -> None:
-    told = split(
+    result = split(
         line([1] * 5, [4], heats=2),
         finish(leg({**EVEN, 1: 0.5, 2: 0.8}, 1), leg({**EVEN, 1: 2.0, 2: 0.8}, 2, seed=1)),
     )
-    text = dispatch.render(joint_map(), told)
+    text = dispatch.render(joint_map(), result)
     names: dict[str, Any] = {}
     exec(text, names)
     assert [names["regime"](M) for M in (1, 16, 200, 300, 8192)] == ["M=16", "M=16", "M=16", "M=4096", "M=4096"]
@@ -210,9 +211,9 @@ def test_the_dispatcher_chooses_the_nearest_size_and_needs_nothing() -> None:
 
 
 def test_sizes_that_differ_in_no_number_have_no_dispatcher() -> None:
-    told = split(line([1] * 5, [4], heats=1), finish(leg({**EVEN, 1: 0.5}, 1)))
+    result = split(line([1] * 5, [4], heats=1), finish(leg({**EVEN, 1: 0.5}, 1)))
     with pytest.raises(UsageError, match="differ in no number"):
-        dispatch.render(joint_map(), told)
+        dispatch.render(joint_map(), result)
 
 
 class Double:
@@ -220,9 +221,9 @@ class Double:
 
     def __init__(self, *factors: dict[int, float]) -> None:
         self.factors = factors
-        self.lines: list[Line] = []
+        self.lines: list[RaceLineup] = []
 
-    def __call__(self, line: Line) -> Finish:
+    def __call__(self, line: RaceLineup) -> Finish:
         self.lines.append(line)
         twin = dict.fromkeys(line.track.twins, 1.0)
         legs = []
@@ -328,8 +329,8 @@ def test_winners_of_races_are_exported_by_size(tmp_path: Path) -> None:
     races = [text for size in (16, 4096) for text in ("--race", str(tmp_path / f"{size}.race.json"))]
     done = CliRunner().invoke(cli, ["export", str(tmp_path / "map.json"), "--format", "aiter", *races])
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert told == {"M_LEQ_16": launches(space)[1], "any": launches(space)[2]}
+    written = json.loads(done.stdout)
+    assert written == {"M_LEQ_16": launches(space)[1], "any": launches(space)[2]}
     stale = msgspec.structs.replace(stored, shape={"M": 16}, winner={**passed[1], "M": 999})
     (tmp_path / "16.race.json").write_bytes(codec.dumps(stale))
     done = CliRunner().invoke(cli, ["export", str(tmp_path / "map.json"), "--format", "aiter", *races])
@@ -390,4 +391,4 @@ def test_numbers_that_cannot_be_checked_are_said_to_be_unchecked(reference: Any,
 def test_a_baseline_with_wrong_numbers_ends_the_race_in_one_sentence() -> None:
     wrong = msgspec.structs.replace(finish(leg(EVEN, 1)), failures={0: "WRONG: y: relative error 1 > 1e-05"})
     with pytest.raises(UsageError, match="cannot race: WRONG: y: relative error 1"):
-        judged(line([1] * 5, [4]), wrong)
+        race_records(line([1] * 5, [4]), wrong)

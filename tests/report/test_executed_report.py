@@ -16,9 +16,10 @@ from gluonmap.model.joint_map import Refused
 from gluonmap.model.knobs import Effect
 from gluonmap.model.space_map import Measured, OnDevice, SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Figures, Finding, OutputError, Resources
-from gluonmap.report import execution, figures, markdown, terminal
-from gluonmap.report.diff import counts, sections
-from gluonmap.report.html import page
+from gluonmap.report import execution, markdown, run_figures, terminal
+from gluonmap.report.diff import sections
+from gluonmap.report.diff.run_figures import lines as run_figure_changes
+from gluonmap.report.html import map_page
 from gluonmap.report.marks import value_mark
 from gluonmap.report.sentences import failed_phrase, map_sentence
 from gluonmap.report.tables import (
@@ -53,7 +54,7 @@ def in_terminal(space: SpaceMap, width: int = 200) -> str:
 
 
 def everywhere(space: SpaceMap) -> dict[str, str]:
-    html = page.render(space).decode()
+    html = map_page.render(space).decode()
     return {"terminal": in_terminal(space), "markdown": markdown.render(space), "html": html}
 
 
@@ -88,7 +89,7 @@ def test_values_of_a_knob_that_fared_alike_share_a_row_with_the_worst_error() ->
     worse = replace(RIGHT, errors=(replace(RIGHT.errors[0], relative=5e-3),))
     space = a_run(N=live(16, "a", None))
     space = executed(space, N=live(64, "b", None, worse))
-    assert [execution.cells(space, row) for row in execution.rows(space)] == [
+    assert [execution.row_cells(space, row) for row in execution.rows(space)] == [
         ("baseline", "PASS", "1.0e-04, 1.0e-04", ""),
         ("N = 16, 64", "PASS", "5.0e-03, 1.0e-04", ""),
     ]
@@ -110,7 +111,7 @@ def test_findings_stand_by_line_of_the_kernel_in_all_forms() -> None:
     assert value.measured and value.measured.check
     check = replace(value.measured.check, findings=(replace(WRITE, instructions=3), UNWRITTEN))
     space = a_run(M=replace(value, measured=replace(value.measured, check=check)))
-    (line,) = execution.found_lines(space)
+    (line,) = execution.finding_statements(space)
     assert line.text == "M = 16"
     assert line.details == (
         "lib.py:4 called from k.py:1: LDS read before it was written: ds_read_b32 v1, v0 (wave 0)",
@@ -144,7 +145,7 @@ def test_a_knob_all_of_whose_values_change_the_result_is_not_called_pinned() -> 
 def test_where_the_baseline_is_met_the_terms_say_that_nobody_knows_which_is_right() -> None:
     met = replace(RIGHT, against="baseline")
     space = replace(a_run(M=other_result(16)), measured=Measured(Stage.RUN, met))
-    assert [row.error for row in execution.rows(space)] == [execution.ITSELF, "1.0e-04, 1.0e-04"]
+    assert [row.error for row in execution.rows(space)] == [execution.ERROR_OF_REFERENCE, "1.0e-04, 1.0e-04"]
     assert execution.rows(space)[1].outcome == "other numbers"
     assert "the probe file has no reference" in "\n".join(execution.terms(space))
 
@@ -178,7 +179,7 @@ def test_an_endless_baseline_is_said_to_go_past_the_limit() -> None:
 
 def test_figures_stand_beside_the_resources_and_what_is_worse_stands_out() -> None:
     space = a_run(N=live(64, "clash", CLASHING))
-    assert [(f.head, f.text) for f in figures.figures(BASE)] == [
+    assert [(f.head, f.text) for f in run_figures.run_figures(BASE)] == [
         ("instr/group", "50"),
         ("MFMA", "25.0%"),
         ("LDS conflicts", "1.20×"),
@@ -187,8 +188,8 @@ def test_figures_stand_beside_the_resources_and_what_is_worse_stands_out() -> No
         ("waits/group", "4"),
         ("barriers/group", "2"),
     ]
-    assert [f.head for f in figures.figures(CLASHING, BASE) if f.worse] == ["LDS conflicts", "line use"]
-    assert figures.of_rows(program_rows(space)) == [
+    assert [f.head for f in run_figures.run_figures(CLASHING, BASE) if f.worse] == ["LDS conflicts", "line use"]
+    assert run_figures.program_remarks(program_rows(space)) == [
         "LDS conflicts worse than the baseline's 1.20× with N = 64: 4.00×",
         "line use worse than the baseline's 100% with N = 64: 50%",
     ]
@@ -204,7 +205,7 @@ def test_figures_stand_beside_the_resources_and_what_is_worse_stands_out() -> No
 def test_programs_that_were_handed_over_have_figures_on_the_page() -> None:
     space = replace(executed(joint_map()), measured=Measured(Stage.RUN, RIGHT, figures=BASE), digest="base")
     space = with_programs(space, replace(program(), figures=BASE), replace(program(N=64), figures=CLASHING))
-    assert "LDS conflicts worse than the baseline&#39;s 1.20× with N=64: 4.00×" in page.render(space).decode()
+    assert "LDS conflicts worse than the baseline&#39;s 1.20× with N=64: 4.00×" in map_page.render(space).decode()
 
 
 def test_many_programs_refused_for_one_reason_are_one_statement() -> None:
@@ -230,11 +231,11 @@ def test_on_a_device_the_words_are_those_of_a_device() -> None:
 @pytest.mark.parametrize(("before", "after"), [(BASE, CLASHING), (CLASHING, BASE)])
 def test_a_diff_tells_figures_of_equal_configurations_at_equal_sizes(before: Figures, after: Figures) -> None:
     one, other = (a_run(N=live(16, "d", found)) for found in (before, after))
-    said = {line.text for line in counts.lines(difference(one, other))}
+    said = {line.text for line in run_figure_changes(difference(one, other))}
     arrow = "1.20× → 4.00×" if before is BASE else "4.00× → 1.20×"
     assert f"LDS conflicts: {arrow} at N=16" in said
     larger = a_run(N=live(16, "d", after, replace(RIGHT, sizes=("M=128",))))
-    assert list(counts.lines(difference(one, larger))) == []
+    assert list(run_figure_changes(difference(one, larger))) == []
 
 
 def test_a_diff_with_a_map_of_compiles_calls_nothing_a_regression_and_nothing_newly_passing() -> None:
@@ -244,4 +245,4 @@ def test_a_diff_with_a_map_of_compiles_calls_nothing_a_regression_and_nothing_ne
     assert [str(change.turn) for change in there.values] == ["newly failing"]
     assert [str(change.turn) for change in back.values] == ["answered in one only"]
     titles = [section.title for section in sections.sections(there, ("a", "b"))]
-    assert "Failing when executed, which the other map was not as far (1)" in titles
+    assert "Failing when executed, by a check that the other map did not make (1)" in titles

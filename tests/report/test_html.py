@@ -47,7 +47,7 @@ from gluonmap.model.knobs import Effect
 from gluonmap.model.relations import Member
 from gluonmap.model.space_map import Measured, OnDevice
 from gluonmap.model.verdict import Check, Outcome, OutputError, Resources, Timing
-from gluonmap.report.html import cells, funnel, page, programs, shell, site
+from gluonmap.report.html import knob_table, map_page, programs, site, space_sizes, templating
 from gluonmap.report.knobs import knobs_by_signature
 from gluonmap.report.marks import EFFECT_MARKS, OUTCOME_MARKS
 from gluonmap.report.plain_text import first_line, value_label, visible
@@ -76,9 +76,9 @@ class Page:
 
 def pages() -> Iterator[tuple[str, bytes]]:
     for path in MAPS:
-        yield str(path), page.render(codec.read_map(path))
+        yield str(path), map_page.render(codec.read_map(path))
     for number, space in enumerate(EVERYTHING):
-        yield f"by hand {number}", page.render(space, [raced(space)] if space.joint else [])
+        yield f"by hand {number}", map_page.render(space, [raced(space)] if space.joint else [])
     yield "index", site.index([(f"{n}.html", space) for n, space in enumerate(EVERYTHING)])
 
 
@@ -126,15 +126,15 @@ def test_no_page_fetches_anything_and_only_its_own_script_may_run(made: dict[str
 def test_the_same_map_gives_the_same_bytes_under_another_hash_seed(made: dict[str, Page]) -> None:
     program = (
         "import hashlib, sys; from pathlib import Path\n"
-        "from gluonmap.model import codec; from gluonmap.report.html import page\n"
-        "for path in sys.argv[1:]: print(hashlib.sha256(page.render(codec.read_map(Path(path)))).hexdigest())"
+        "from gluonmap.model import codec; from gluonmap.report.html import map_page\n"
+        "for path in sys.argv[1:]: print(hashlib.sha256(map_page.render(codec.read_map(Path(path)))).hexdigest())"
     )
     maps = [path for path in MAPS if "gemm" in path.name]
     environment = {**os.environ, "PYTHONHASHSEED": "77"}
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program, *map(str, maps)], env=environment, capture_output=True, text=True, check=True
     )
-    assert told.stdout.split() == [hashlib.sha256(made[str(path)].data).hexdigest() for path in maps]
+    assert result.stdout.split() == [hashlib.sha256(made[str(path)].data).hexdigest() for path in maps]
 
 
 def test_pages_of_committed_maps_stay_below_half_a_megabyte(made: dict[str, Page]) -> None:
@@ -145,7 +145,7 @@ def test_pages_of_committed_maps_stay_below_half_a_megabyte(made: dict[str, Page
 
 
 def test_the_first_screen_says_what_a_person_would_say_and_how_much_is_left() -> None:
-    root = read(page.render(together()))
+    root = read(map_page.render(together()))
     assert flat(root.all("h1")[0].text) == "double on gfx950 (cdna4)"
     assert flat(root.all("p", "sentence")[0].text) == map_sentence(together())
     bars = [[flat(cell.text) for cell in row.inside] for row in root.all("section", "funnel")[0].all("tr")]
@@ -153,7 +153,7 @@ def test_the_first_screen_says_what_a_person_would_say_and_how_much_is_left() ->
         ["signature", "384", "5 knobs"],
         ["feasible", "300", "78% of the signature; meet all constraints"],
         ["programs", "100", "at most, by the rules of sameness"],
-        ["compiled", "2", "of these to machine code, no two alike"],
+        ["compiled", "2", "distinct programs, compiled to machine code"],
     ]
 
 
@@ -169,25 +169,25 @@ def test_the_first_screen_says_what_a_person_would_say_and_how_much_is_left() ->
 def test_bars_are_as_long_as_the_logarithm_of_what_they_count(sizes: Sizes, bars: list[tuple[str, float]]) -> None:
     space = together()
     assert space.joint is not None
-    found = funnel.bars(replace(space, joint=replace(space.joint, sizes=sizes)))
+    found = space_sizes.bars(replace(space, joint=replace(space.joint, sizes=sizes)))
     assert [(bar.name, bar.width) for bar in found] == bars
 
 
 def test_a_map_of_single_values_says_that_nothing_is_known_of_them_together() -> None:
-    (bar,) = funnel.bars(MXFP4)
+    (bar,) = space_sizes.bars(MXFP4)
     assert (bar.name, bar.number) == ("signature", "1,769,472")
     assert "how they combine was not asked" in bar.note
 
 
 def test_a_failing_baseline_is_told_with_its_whole_reason() -> None:
-    root = read(page.render(ABORTED))
+    root = read(map_page.render(ABORTED))
     assert "Invalid basis 128 for a dimension of size 64.\nsecond line" in root.all("pre")[0].text
     assert "python -m gluonmap.worker baseline.json" in section(root, "commands").text
     assert not root.all("button")
 
 
 def test_unstable_code_is_said_at_the_top() -> None:
-    assert "UNSTABLE" in read(page.render(replace(MXFP4, stable=False))).all("p", "warning")[0].text
+    assert "UNSTABLE" in read(map_page.render(replace(MXFP4, stable=False))).all("p", "warning")[0].text
 
 
 # --- knobs ------------------------------------------------------------------------------------------------------------
@@ -204,17 +204,17 @@ def test_every_value_of_every_knob_has_a_cell_that_opens_all_that_is_known_of_it
                 label = value_label(value.value)
                 assert button.all("span", "value")[0].text == label
                 assert button.attributes["aria-label"].startswith(f"{label}, ")
-                told = root.identified(button.attributes["aria-controls"])
-                assert told.attributes["aria-label"] == f"{name} = {label}"
-                assert f"{name} = {label}" in told.all("h3")[0].text
+                part = root.identified(button.attributes["aria-controls"])
+                assert part.attributes["aria-label"] == f"{name} = {label}"
+                assert f"{name} = {label}" in part.all("h3")[0].text
                 for text in (value.outcome, first_line(value.reason), value.repeat, *value.because, value.digest):
-                    assert visible(text) in told.text
+                    assert visible(text) in part.text
                 if value.line is not None:
-                    assert f"{value.file or space.file}:{value.line}" in told.text
+                    assert f"{value.file or space.file}:{value.line}" in part.text
 
 
 def test_a_cell_says_by_glyph_and_tone_what_its_value_does() -> None:
-    buttons = read(page.render(MXFP4)).all("button", "cell")
+    buttons = read(map_page.render(MXFP4)).all("button", "cell")
     looks = {b.attributes["aria-label"]: (b.all("span", "glyph")[0].text, b.attributes["class"]) for b in buttons}
     assert looks["256, baseline"] == ("●", "cell t-baseline")
     assert looks["64, crashed, SIGABRT"] == ("✗", "cell t-crashed")
@@ -226,19 +226,19 @@ def test_a_cell_says_by_glyph_and_tone_what_its_value_does() -> None:
 
 
 def test_values_of_one_program_stand_in_one_chain() -> None:
-    chains = [flat(chain.text) for chain in read(page.render(MXFP4)).all("span", "chain")]
+    chains = [flat(chain.text) for chain in read(map_page.render(MXFP4)).all("span", "chain")]
     assert {"●0 ≡○1", "○1 ≡●2 ≡○3 ≡○4", "Δ4 ≡Δ8"} <= {re.sub("≡ ", "≡", chain) for chain in chains}
-    told = read(page.render(MXFP4)).identified("k9-2-told")
-    assert "inert; one program with 0" in told.text
+    part = read(map_page.render(MXFP4)).identified("k9-2-details")
+    assert "inert; one program with 0" in part.text
 
 
 def test_every_mark_has_a_tone_and_every_tone_a_colour_of_its_own() -> None:
     marks = (*OUTCOME_MARKS.values(), *EFFECT_MARKS.values())
-    assert {mark.word for mark in marks} == set(cells.TONES)
+    assert {mark.word for mark in marks} == set(knob_table.TONES)
     assert set(OUTCOME_MARKS) == set(Outcome)
     assert set(EFFECT_MARKS) == set(Effect)
-    style = (Path(shell.__file__).parent / "templates/page.css").read_text()
-    for tone in cells.TONES.values():
+    style = (Path(templating.__file__).parent / "templates/page.css").read_text()
+    for tone in knob_table.TONES.values():
         assert f".t-{tone} {{" in style
 
 
@@ -246,8 +246,8 @@ def test_every_mark_has_a_tone_and_every_tone_a_colour_of_its_own() -> None:
 
 
 def test_a_constraint_is_told_with_both_its_sides_and_how_far_it_is_proved() -> None:
-    root = read(page.render(together()))
-    told = flat(root.identified("c1").text)
+    root = read(map_page.render(together()))
+    part = flat(root.identified("c1").text)
     for text in (
         "M * N * STAGES <= 8192 learned",
         "asked 3 broke it and failed so, 9 met it and got past",
@@ -255,13 +255,13 @@ def test_a_constraint_is_told_with_both_its_sides_and_how_far_it_is_proved() -> 
         "1 seen passing",
         "failure ↑ NO_RESOURCES in llir 81,920 bytes > 65,536",
         "where k.py:7",
-        "example N=128 fails where N=32 passes, beside M=128, STAGES=2, FLAG=True",
+        "example N=128 fails where N=32 passes, both with M=128, STAGES=2, FLAG=True",
         "gluonmap repeat reports/double.json M=128 N=128 FLAG=True",
         "or cannot be told apart here from M + N <= 96",
         "proof By sampling: at 95% confidence at most 4.2% of the predicted passes and none of the predicted failures "
         "are mistaken.",
     ):
-        assert text in told
+        assert text in part
 
 
 @pytest.mark.parametrize(
@@ -277,12 +277,12 @@ def test_a_constraint_is_proved_by_enumeration_by_sampling_or_not_at_all(
 ) -> None:
     space = joint_map(constraints=[item])
     assert space.joint is not None
-    data = page.render(replace(space, joint=replace(space.joint, enumerated=enumerated)))
+    data = map_page.render(replace(space, joint=replace(space.joint, enumerated=enumerated)))
     assert text in flat(read(data).identified("c1").text)
 
 
 def test_the_graph_draws_knobs_and_constraints_and_what_each_box_says() -> None:
-    root = read(page.render(together()))
+    root = read(map_page.render(together()))
     graph = section(root, "constraints").all("svg")[0]
     boxes = {flat(a.all("text")[0].text): a.attributes for a in graph.all("a")}
     assert set(boxes) == {
@@ -310,7 +310,7 @@ def test_boxes_of_the_graph_overlap_nowhere(made: dict[str, Page]) -> None:
 
 
 def test_pairs_of_knobs_show_their_feasible_share_and_what_was_asked() -> None:
-    heat = section(read(page.render(together())), "pairs").all("table", "heat")
+    heat = section(read(map_page.render(together())), "pairs").all("table", "heat")
     by_name = {flat(table.all("caption")[0].text): table for table in heat}
     rows = by_name["M down, N across"].all("tr")
     assert [flat(cell.text) for cell in rows[0].all("th")] == ["16", "32", "64", "128"]
@@ -326,38 +326,38 @@ def test_pairs_of_knobs_show_their_feasible_share_and_what_was_asked() -> None:
 
 
 def test_programs_stand_with_what_they_take_and_spills_are_marked() -> None:
-    root = read(page.render(together()))
-    told = section(root, "programs")
-    rows = [[flat(cell.text) for cell in row.inside] for row in told.all("tr")]
+    root = read(map_page.render(together()))
+    part = section(root, "programs")
+    rows = [[flat(cell.text) for cell in row.inside] for row in part.all("tr")]
     assert [flat(head).rstrip() for head in rows[0]] == ["#", "program", "M", "spills", "scratch", "asked"]
     assert rows[1:] == [
         ["1", "aa01 baseline", "32", "0", "0 B", "3"],
         ["2", "bb02", "64", "42 ▲", "168 B ▲", "1"],
     ]
-    assert "Of 2 programs 1 spills, up to 42; 1 uses scratch, up to 168 B." in flat(told.text)
-    assert "All take SGPR spills 0, VGPR 120, AGPR 0, SGPR 40, LDS 49,152 B, waves/SIMD 4" in flat(told.text)
-    assert "never changed a program: MODE" in flat(told.text)
+    assert "Of 2 programs 1 spills, up to 42; 1 uses scratch, up to 168 B." in flat(part.text)
+    assert "All take SGPR spills 0, VGPR 120, AGPR 0, SGPR 40, LDS 49,152 B, waves/SIMD 4" in flat(part.text)
+    assert "never changed a program: MODE" in flat(part.text)
 
 
 def test_what_does_not_end_in_the_compiler_is_told_beside_the_programs() -> None:
     assert "1 configuration did not end in the compiler" not in flat(
-        section(read(page.render(together())), "knobs").text
+        section(read(map_page.render(together())), "knobs").text
     )
     space = together()
     assert space.joint is not None
     more = (*space.joint.tried, tried({"N": 64, "M": 64}, "HUNG"))
     endless = replace(space, joint=replace(space.joint, tried=more))
     assert programs.endless(endless) == ["M=64, N=64"]
-    told = section(read(page.render(endless)), "programs")
-    assert "1 configuration did not end in the compiler before the deadline" in flat(told.text)
+    part = section(read(map_page.render(endless)), "programs")
+    assert "1 configuration did not end in the compiler before the deadline" in flat(part.text)
     assert programs.endless(MXFP4) == ["NUM_KSPLIT = 128"]
 
 
 def test_a_long_list_of_programs_is_cut_and_keeps_those_that_spill(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "MOST_ROWS", 1)
-    told = section(read(page.render(together())), "programs")
-    assert [flat(row.inside[1].text) for row in told.all("tr")[1:]] == ["bb02"]
-    assert "1 of 2 programs, those that spill first; the JSON has all." in flat(told.text)
+    part = section(read(map_page.render(together())), "programs")
+    assert [flat(row.inside[1].text) for row in part.all("tr")[1:]] == ["bb02"]
+    assert "1 of 2 programs, those that spill first; the JSON has all." in flat(part.text)
 
 
 def test_without_a_joint_part_the_programs_are_those_of_single_values() -> None:
@@ -367,9 +367,9 @@ def test_without_a_joint_part_the_programs_are_those_of_single_values() -> None:
 
 
 def test_warps_that_fit_a_multiprocessor_are_told_for_hopper() -> None:
-    found = {f.head: f.text for f in cells.figures("sm_90", Resources(256, 196_640, vgpr=154, spills=0))}
+    found = {f.head: f.text for f in knob_table.figures("sm_90", Resources(256, 196_640, vgpr=154, spills=0))}
     assert found["warps/SM"] == "8"
-    assert "warps/SM" not in {f.head for f in cells.figures("gfx950", TAKES)}
+    assert "warps/SM" not in {f.head for f in knob_table.figures("gfx950", TAKES)}
 
 
 # --- a device ---------------------------------------------------------------------------------------------------------
@@ -391,15 +391,15 @@ def test_what_a_device_said_stands_in_a_table_in_the_cells_and_beside_the_progra
         knobs={**space.knobs, "M": replace(space.knobs["M"], values=tuple(values))},
         joint=replace(space.joint, programs=timed, refused=(Refused({"M": 64}, "cc03", "WRONG", "CHECK", "x", "y"),)),
     )
-    root = read(page.render(space))
-    told = section(root, "device")
-    assert flat(told.all("h2")[0].text) == "On NVIDIA <H200>, up to TIME"
-    rows = [[flat(cell.text) for cell in row.inside] for row in told.all("tr")[1:]]
+    root = read(map_page.render(space))
+    part = section(root, "device")
+    assert flat(part.all("h2")[0].text) == "On NVIDIA <H200>, up to TIME"
+    rows = [[flat(cell.text) for cell in row.inside] for row in part.all("tr")[1:]]
     assert rows == [
         ["baseline", "PASS", "2.0e-04, 1.0e-03", "120.5 ± 0.4%", ""],
         ["M = 64", "WRONG relative error (CHECK)", "5.0e-01, 1.0e-03", "", "racy"],
     ]
-    cell = root.identified("k1-3-told")
+    cell = root.identified("k1-3-details")
     assert "on the device up to CHECK error 5.0e-01, 1.0e-03 remark racy" in flat(cell.text)
     listed = section(root, "programs")
     assert "median µs" in flat(listed.all("thead")[0].text)
@@ -412,17 +412,17 @@ def test_what_a_device_said_stands_in_a_table_in_the_cells_and_beside_the_progra
 
 def test_a_race_shows_times_with_spread_the_noise_floor_and_ties() -> None:
     space = together()
-    told = section(read(page.render(space, [raced(space)])), "race")
-    rows = [[flat(cell.text) for cell in row.inside] for row in told.all("table")[0].all("tr")]
+    part = section(read(map_page.render(space, [raced(space)])), "race")
+    rows = [[flat(cell.text) for cell in row.inside] for row in part.all("table")[0].all("tr")]
     assert rows[1:] == [
         ["M=64", "90.0", "85.0 – 95.0", "0.900", "0.880 – 0.920", "win", "leads"],
         ["M=16", "99.9", "94.9 – 104.9", "0.999", "0.990 – 1.002", "tie", "loses"],
         ["baseline", "100.0", "95.0 – 105.0", "1.000", "1.000 – 1.000", "", "loses"],
     ]
-    assert "noise floor 0.40%, from the baseline twice: a smaller difference is a tie" in flat(told.text)
-    assert "win: 10.0 % faster than the baseline" in told.text
-    assert "M=16: out of <resources>" in flat(told.text)
-    picture = told.all("svg")[0]
+    assert "noise floor 0.40%, from the baseline twice: a smaller difference is a tie" in flat(part.text)
+    assert "win: 10.0 % faster than the baseline" in part.text
+    assert "M=16: out of <resources>" in flat(part.text)
+    picture = part.all("svg")[0]
     band = picture.all("rect", "noise")[0].attributes
     one = int(re.match(r"M(\d+)", picture.all("path", "one")[0].attributes["d"])[1])
     assert int(band["x"]) < one < int(band["x"]) + int(band["width"])
@@ -433,7 +433,7 @@ def test_a_race_shows_times_with_spread_the_noise_floor_and_ties() -> None:
 def test_a_race_without_finalists_still_makes_a_page() -> None:
     space = together()
     record = raced(space, finalists=(), raced_us=(), failures=())
-    assert "win: 10.0 %" in section(read(page.render(space, [record])), "race").text
+    assert "win: 10.0 %" in section(read(map_page.render(space, [record])), "race").text
 
 
 def test_races_beside_a_map_are_found_and_broken_ones_are_told(tmp_path: Path) -> None:
@@ -454,7 +454,7 @@ def test_races_beside_a_map_are_found_and_broken_ones_are_told(tmp_path: Path) -
 
 
 def test_coverage_and_certificate_are_tables() -> None:
-    coverage, certificate = section(read(page.render(together())), "evidence").all("table")
+    coverage, certificate = section(read(map_page.render(together())), "evidence").all("table")
     rows = [[flat(cell.text) for cell in row.inside] for row in coverage.all("tr")[1:]]
     # The baseline and (128, 128) were answered; a deadline is no evidence.
     assert rows[0] == ["single values", "17", "7", "", "15", "14"]
@@ -465,7 +465,7 @@ def test_coverage_and_certificate_are_tables() -> None:
         ["predicted to pass", "300", "70", "66", "4.2%"],
         ["predicted to fail", "84", "84", "84", "none: all asked"],
     ]
-    statements = section(read(page.render(together())), "evidence").all("li")
+    statements = section(read(map_page.render(together())), "evidence").all("li")
     assert [flat(item.text) for item in statements] == ["Every value pair was seen passing."]
 
 
@@ -475,8 +475,11 @@ def test_coverage_and_certificate_are_tables() -> None:
 def test_text_of_others_is_shown_and_becomes_nothing_else() -> None:
     plain, strange = hostile("plain"), hostile(HOSTILE)
     race = raced(strange, device=HOSTILE, floor_from=HOSTILE, verdict=HOSTILE, failures=(({}, HOSTILE),))
-    data = page.render(strange, [race], warnings=[HOSTILE])
-    root, usual = read(data), read(page.render(plain, [raced(plain, failures=(({}, "plain"),))], warnings=["plain"]))
+    data = map_page.render(strange, [race], warnings=[HOSTILE])
+    root, usual = (
+        read(data),
+        read(map_page.render(plain, [raced(plain, failures=(({}, "plain"),))], warnings=["plain"])),
+    )
     assert [e.tag for e in root.all()] == [e.tag for e in usual.all()]
     assert root.all("h1")[0].all("span")[0].text == visible(HOSTILE)
     assert b"<script>alert" not in data
@@ -486,18 +489,18 @@ def test_text_of_others_is_shown_and_becomes_nothing_else() -> None:
 
 def test_a_long_text_is_cut_and_whole_when_opened() -> None:
     text = "<&>" + "x" * 10_000 + "\nsecond & last"
-    root = read(page.render(hostile(text)))
-    told = root.identified("k1-1-told")
-    reason = told.all("dd")[1]
+    root = read(map_page.render(hostile(text)))
+    part = root.identified("k1-1-details")
+    reason = part.all("dd")[1]
     assert reason.all("span", "said")[0].text == "<&>" + "x" * 237 + " …"
     assert reason.all("summary")[0].text == "The whole text, 10,017 characters"
     assert reason.all("pre")[0].text == text
 
 
 def test_a_text_beyond_all_measure_is_cut_with_a_word() -> None:
-    told = read(page.render(replace(ABORTED, reason="y" * 1_000_000))).all("details")[0]
-    assert told.all("summary")[0].text == "The whole text, 1,000,000 characters: the first 20,000"
-    assert len(told.all("pre")[0].text) == 20_000
+    part = read(map_page.render(replace(ABORTED, reason="y" * 1_000_000))).all("details")[0]
+    assert part.all("summary")[0].text == "The whole text, 1,000,000 characters: the first 20,000"
+    assert len(part.all("pre")[0].text) == 20_000
 
 
 FOLDED = ("wbr", "details", "summary", "pre")
@@ -506,13 +509,13 @@ FOLDED = ("wbr", "details", "summary", "pre")
 
 @functools.cache
 def usual() -> list[str]:
-    return [e.tag for e in read(page.render(hostile("plain"))).all() if e.tag not in FOLDED]
+    return [e.tag for e in read(map_page.render(hostile("plain"))).all() if e.tag not in FOLDED]
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.text(st.characters(), min_size=1, max_size=12))
 def test_no_text_changes_what_elements_a_page_has(text: str) -> None:
-    made = read(page.render(hostile(f"a{text}")))  # an empty text is left out
+    made = read(map_page.render(hostile(f"a{text}")))  # an empty text is left out
     assert [e.tag for e in made.all() if e.tag not in FOLDED] == usual()
 
 

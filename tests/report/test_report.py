@@ -29,7 +29,7 @@ from gluonmap.model.joint_map import UNCOMPARED, Inertness
 from gluonmap.model.knobs import Effect, KnobClass
 from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import Outcome, Resources
-from gluonmap.report import joint, markdown, terminal
+from gluonmap.report import joint_statements, markdown, terminal, terminal_pieces
 from gluonmap.report.map_header import UNSTABLE
 from gluonmap.report.marks import CLASS_COLOURS, EFFECT_MARKS, FAILURES, NO_EVIDENCE, OUTCOME_MARKS, value_mark
 from gluonmap.report.plain_text import first_line, shorten, value_label, visible
@@ -82,7 +82,7 @@ def test_every_outcome_and_every_effect_has_a_mark_of_its_own() -> None:
 def test_every_glyph_is_one_column_wide_and_has_an_ascii_stand_in() -> None:
     for mark in (*OUTCOME_MARKS.values(), *EFFECT_MARKS.values()):
         assert cell_len(mark.glyph) == 1
-        assert mark.glyph.translate(terminal._ASCII).isascii()
+        assert mark.glyph.translate(terminal_pieces._ASCII).isascii()
 
 
 def test_every_class_has_a_colour_and_every_outcome_but_pass_a_verb_phrase() -> None:
@@ -209,7 +209,7 @@ def test_a_knob_that_changed_nothing_where_it_was_compared_does_not_count_as_one
     assert of(flag, mode) == f"{head}FLAG and MODE changed nothing where compared (1 to 6 pairs each)."
     # "sometimes": together with others it changed a program, though no comparison of it alone did.
     assert of(flag, Inertness("MODE", "sometimes", "words", 0, 1)) == (
-        "4 of 5 knobs matter on gfx950; MODE matters beside other values; "
+        "4 of 5 knobs matter on gfx950; MODE matters with other values of the other knobs; "
         "FLAG changed nothing where compared (6 pairs)."
     )
 
@@ -225,11 +225,11 @@ def test_message_and_context_beside_a_constraint_are_those_of_the_example() -> N
     asked = [tried({"M": 128, "N": 128, "STAGES": 2}, "NO_RESOURCES", reason="65,537 bytes > 65,536", line="k.py:8")]
     space = joint_map(constraints=[budget], tried=asked)
     assert space.joint
-    (line,) = joint.constraints(space, space.joint)
+    (line,) = joint_statements.constraints(space, space.joint)
     assert line.details == (
         "learned (line 7)",
         "NO_RESOURCES 65,537 bytes > 65,536 (line 8)",
-        "for example STAGES = 2, FLAG = False fails where STAGES = 1, FLAG = True passes, beside M = 128, N = 128",
+        "for example STAGES = 2, FLAG = False fails where STAGES = 1, FLAG = True passes, both with M = 128, N = 128",
     )
 
 

@@ -525,7 +525,7 @@ def test_every_way_to_fail_is_shown_and_ends_one_process_of_the_script_only(proj
 def test_nothing_is_written_where_nothing_fails_and_nothing_is_compiled(project: Project) -> None:
     name = stored(project)
     run = project.run("explain", name, "A=1", "B=16", "--repro", "none.py")
-    assert (run.code, run.stderr) == (0, "gluonmap: it is feasible: none.py is not written.\n")
+    assert (run.code, run.stderr) == (0, "gluonmap: the configuration is feasible: none.py is not written.\n")
     run = project.run("explain", name, "A=16", "--repro", "none.py", "--no-compile")
     assert (run.code, "--repro compiles" in run.stderr) == (2, True)
     assert not (project.root / "none.py").exists()

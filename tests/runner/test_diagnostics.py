@@ -34,7 +34,7 @@ def ended(status: int, *, evidence: Evidence | None = None, **more: Any) -> Endi
 
 
 def answer(ending: Ending) -> Answer:
-    return diagnostics.answer(ending, KERNEL.functions, 120.0)
+    return diagnostics.answer_from(ending, KERNEL.functions, 120.0)
 
 
 def verdict(ending: Ending) -> Verdict:
@@ -101,7 +101,7 @@ def test_a_child_whose_server_was_lost_is_a_fault() -> None:
 
 
 @given(st.integers(-64, 255), st.one_of(st.none(), st.integers(0, 255)), st.booleans(), st.text(max_size=200))
-def test_pass_needs_status_0_and_evidence_of_it_whatever_else_there_is(
+def test_pass_needs_status_0_and_evidence_of_it_regardless_of_its_output(
     status: int, said: int | None, lost: bool, text: str
 ) -> None:
     evidence = None if said is None else Evidence(said)
@@ -166,8 +166,8 @@ def test_a_diagnostics_own_place_wins_over_the_last_line_of_the_front_end() -> N
 
 
 def test_a_telling_exception_keeps_its_own_text() -> None:
-    told = Evidence(10, reason=Reason("ValueError", "no such layout", "front end"), file=HERE, line=3)
-    found = verdict(ended(10, evidence=told, stderr=f"{HERE}:5:4: error: another\n"))
+    evidence = Evidence(10, reason=Reason("ValueError", "no such layout", "front end"), file=HERE, line=3)
+    found = verdict(ended(10, evidence=evidence, stderr=f"{HERE}:5:4: error: another\n"))
     assert found.reason is not None
     assert (found.reason.text, found.reason.location) == ("no such layout", Location("add", "kernels/add.py", 1))
 

@@ -16,7 +16,7 @@ from gluonmap.model.codec import read_map
 
 
 def probed(project: Project, name: str, *arguments: str, target: str = "gfx942", **knobs: list[Any]) -> dict[str, Any]:
-    """The map of a kernel beside these tests with the knobs given; it must come, with a baseline that passes."""
+    """Map one of the tests' kernels with the knobs given; the baseline must pass."""
     done = project.run("probe", project.kernel(name, **knobs), "-t", target, "--json", *arguments)
     assert done.code == 0, done.stderr
     assert done.map["outcome"] == "PASS"
@@ -141,7 +141,7 @@ def leaving(shared_project: Project) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("how", WAYS_TO_LEAVE)
-def test_a_process_that_leaves_without_evidence_is_unknown_whatever_its_exit_status(
+def test_a_process_that_leaves_without_evidence_is_unknown_regardless_of_its_exit_status(
     leaving: dict[str, Any], how: str
 ) -> None:
     left = value(leaving, "HOW", how)
@@ -376,7 +376,7 @@ def plain_map(plain: Project) -> dict[str, Any]:
     return msgspec.to_builtins(read_map(plain.root / "reports" / "plain.gfx942.json"))
 
 
-def test_three_kinds_of_dead_knobs_are_told_apart(plain_map: dict[str, Any]) -> None:
+def test_three_kinds_of_dead_knobs_differ_in_their_reasons(plain_map: dict[str, Any]) -> None:
     knobs = plain_map["knobs"]
     assert {n: knobs[n]["class"] for n in ("UNREAD", "CHECKED", "kpack")} == dict.fromkeys(
         ("UNREAD", "CHECKED", "kpack"), "inert"

@@ -221,9 +221,9 @@ def test_every_line_names_its_kind_and_a_head_its_schema(notebook: Notebook) -> 
     asked = candidate(TILE=16)
     head = Head(STAMP, "gfx942", "3.9.0", "i", {}, (), inspected("def add(x, TILE: constexpr): ..."))
     notebook.write(head, Intent(STAMP, key_of(asked), asked), answered(asked), Cancelled(STAMP, "k"))
-    told = [msgspec.json.decode(line) for line in notebook.path.read_bytes().splitlines()]
-    assert [line["type"] for line in told] == ["head", "intent", "answer", "cancelled"]
-    assert told[0]["schema"] == "gluonmap.journal/1"
+    records = [msgspec.json.decode(line) for line in notebook.path.read_bytes().splitlines()]
+    assert [line["type"] for line in records] == ["head", "intent", "answer", "cancelled"]
+    assert records[0]["schema"] == "gluonmap.journal/1"
     with Journal(notebook.path) as journal:
         assert journal.heads == [head]
 

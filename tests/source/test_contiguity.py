@@ -1,4 +1,4 @@
-"""Which strides could be 1: those beside which no index goes without a stride."""
+"""Strides that could be 1: every index in their sums has a stride."""
 
 from __future__ import annotations
 

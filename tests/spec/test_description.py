@@ -1,12 +1,10 @@
-"""What is probed: from the source, a probe file, a configuration and flags, to knobs with domains and a baseline."""
+"""Descriptions built from the source, a probe file, a configuration and flags: knobs, domains, baseline, candidates."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from inspections import inspected
 
 from gluonmap.model import targets
@@ -17,7 +15,6 @@ from gluonmap.model.inspection import Inspection
 from gluonmap.model.knobs import KnobKind
 from gluonmap.spec.description import Description
 from gluonmap.spec.description_builder import Overrides, describe
-from gluonmap.spec.domains import CACHE_MODIFIERS, infer_domain
 from gluonmap.spec.probe_file import ProbeFile
 
 GFX942 = targets.find("gfx942")
@@ -40,42 +37,7 @@ def refusal(inspection: Inspection = GEMM, probe: ProbeFile | None = None, **ove
 # --- domains ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "domain"),
-    [
-        ("BLOCK_M", 128, (32, 64, 128, 256)),
-        ("BLOCK_M", 16, (4, 8, 16, 32)),
-        ("GROUP", 8, (1, 2, 4, 8)),
-        ("GROUP", 1, (1, 2, 4, 8)),
-        ("EVEN_K", True, (False, True)),
-        ("EVEN_K", False, (False, True)),
-        ("cache_modifier", None, CACHE_MODIFIERS),
-        ("CACHE", ".cg", (None, ".ca", ".cg", ".cv")),
-        ("CACHE", ".cs", (".cs", None, ".ca", ".cg", ".cv")),
-        ("SPLIT", 3, None),
-        ("SPLIT", 0, None),
-        ("SPLIT", -4, None),
-        ("SCALE", 1.5, None),
-        ("ACTIVATION", "silu", None),
-        ("ACTIVATION", None, None),
-    ],
-)
-def test_a_domain_is_inferred_around_a_value_that_tells(
-    name: str, value: Value, domain: tuple[Value, ...] | None
-) -> None:
-    assert infer_domain(name, value) == domain
-
-
-@given(st.sampled_from(["BLOCK_M", "CACHE", "EVEN"]), st.one_of(st.integers(), st.booleans(), st.none(), st.text()))
-def test_an_inferred_domain_holds_its_baseline_once_and_no_value_twice(name: str, value: Value) -> None:
-    domain = infer_domain(name, value)
-    if domain is not None:
-        kinds = [(type(v), v) for v in domain]
-        assert kinds.count((type(value), value)) == 1
-        assert len(set(kinds)) == len(kinds)
-
-
-def test_a_baseline_joins_a_given_domain_in_its_place_among_numbers_and_in_front_of_texts() -> None:
+def test_a_baseline_joins_a_given_domain_in_order_or_in_front_of_texts() -> None:
     numbers = described(sets={"BLOCK_M": 96}, domains={"BLOCK_M": (128, 64, 128)}, args={"a_ptr": "*fp16", "M": 64})
     assert numbers.knobs["BLOCK_M"].domain == (64, 96, 128)
     texts = described(
@@ -164,7 +126,7 @@ def test_a_value_of_a_shipped_configuration_that_no_code_reads_is_noted() -> Non
     assert "NUM_KSPLIT" not in space.candidate({}).config
 
 
-def test_options_that_are_no_knobs_are_told_with_the_reason() -> None:
+def test_options_that_are_no_knobs_are_reported_with_the_reason() -> None:
     space = described(sets={"BLOCK_M": 64}, args={"a_ptr": "*fp16", "M": 64})
     assert space.not_probed["debug"] == "changes what is checked"
     assert space.why_fixed["SPLIT"].startswith("no domain can be inferred around 3 (--domain SPLIT=")
@@ -192,7 +154,7 @@ def test_a_candidate_holds_every_constexpr_and_turned_option_and_no_host_name() 
     assert asked.grid == (128, 128)
 
 
-def test_a_host_name_that_is_set_and_not_turned_is_part_of_the_shape_and_not_of_a_candidate() -> None:
+def test_a_fixed_host_name_belongs_to_the_shape_and_not_to_a_candidate() -> None:
     space = described(sets={"BLOCK_M": 64, "PROGRAMS": 300}, grid="(PROGRAMS,)", args={"a_ptr": "*fp16", "M": 4096})
     assert space.shape == {"PROGRAMS": 300}
     assert "PROGRAMS" not in space.candidate({}).config
@@ -282,7 +244,7 @@ def test_pointers_are_asked_for_with_a_pointers_type() -> None:
 
 
 @pytest.mark.parametrize("overrides", [{"sets": {"BLOK_M": 1}}, {"domains": {"BLOK_M": (1, 2)}}])
-def test_an_unknown_knob_is_told_those_there_are_and_the_nearest(overrides: dict[str, Any]) -> None:
+def test_an_unknown_knob_is_refused_with_the_known_ones_and_the_nearest(overrides: dict[str, Any]) -> None:
     error = refusal(**overrides)
     assert isinstance(error, UnknownKnob)
     assert "has no knob 'BLOK_M' (it has BLOCK_M, BLOCK_N, SPLIT, " in str(error)

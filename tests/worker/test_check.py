@@ -1,4 +1,4 @@
-"""What counts as right on a device: distances, guards, poison, words of errors. On the CPU, with torch where it is."""
+"""The check of results: distances, guards, poison, error messages. On the CPU, with torch if it is installed."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_a_target_bears_its_own_name_whatever_triton_adds_to_it() -> None:
 
 
 class Launches:
-    """Times of launches as a device gives them: the first is slow, the rest come from a list that repeats."""
+    """Times of launches like those of a device: the first is slow, the others repeat a list."""
 
     def __init__(self, times: list[float]) -> None:
         self.times, self.asked = times, []
@@ -214,7 +214,7 @@ class Launches:
         return [(self.times * count)[i] for i in range(count)]
 
 
-def test_the_median_and_the_middle_three_fifths_are_told_and_warm_up_does_not_count() -> None:
+def test_median_and_middle_three_fifths_are_reported_and_warm_up_does_not_count() -> None:
     launches = Launches([900.0, 1000.0, 1000.0, 1000.0, 1100.0])
     found = timing.measure(launches, lambda: None)
     assert launches.asked == [5, 25, 100]

@@ -1,4 +1,4 @@
-"""The program digest through real compiles: what moves it and what must not."""
+"""The program digest of real compiles: what changes it, and what must not."""
 
 from __future__ import annotations
 

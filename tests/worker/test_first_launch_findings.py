@@ -1,4 +1,4 @@
-"""What the sanitizer finds in the very first launch, and where in the user's files it is."""
+"""Findings of the sanitizer in the first launch, and their place in the user's files."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ FINDING = Finding("global access out of bounds", "global_store_dword v[0:1], v2,
 
 
 class UnsafeAtOnce(Execute):
-    """A run whose first launch has a finding, so that no launch was compared."""
+    """An execution whose first launch has a finding, so that no launch was compared."""
 
     def __init__(self) -> None:
         self.evidence = Evidence(0)

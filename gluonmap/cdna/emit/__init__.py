@@ -1,1 +1,1 @@
-"""Python statements for instructions, by family. Each `emit` says whether the instruction was one of its own."""
+"""Python statements for instructions, by family. Each `emit` returns whether the instruction belongs to its family."""

@@ -1,4 +1,4 @@
-"""What moves values between lanes, and between lanes and scalar registers."""
+"""Instructions that move values between lanes, and between lanes and scalar registers."""
 
 from __future__ import annotations
 

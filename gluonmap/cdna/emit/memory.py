@@ -1,4 +1,4 @@
-"""Memory accesses: calls of the launch's memories."""
+"""Memory accesses: calls to the launch's memories."""
 
 from __future__ import annotations
 

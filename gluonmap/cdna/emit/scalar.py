@@ -74,7 +74,7 @@ def _compute(out: Writer, scalar: Scalar, destination: Operand, sources: tuple[O
     if len(sources) != len(scalar.sources):
         raise NotExecuted(destination.text)
     values = ", ".join(out.source(o, kind) for o, kind in zip(sources, scalar.sources, strict=True))
-    # Before the result is written: it may be one of the sources.
+    # SCC is computed before the result is written: the destination may be a source.
     if scalar.condition is not None:
         out.line(f"condition = {out.constant(scalar.condition)}({values})")
     out.put_scalar(destination, scalar.result, f"{out.constant(scalar.compute)}({values})")

@@ -45,7 +45,7 @@ def emit(out: Writer, i: Instruction) -> bool:
         lanes = TABLE[ACCUMULATE[name]]
         operands = (*i.operands[1:], i.operands[0])
         sources = [out.source(o, kind) for o, kind in zip(operands, lanes.sources, strict=True)]
-        # The two-operand form zeroes the other half, as most of gfx9 do.
+        # The two-operand form zeroes the other half, like most opcodes of gfx9.
         out.put(i.operands[0], lanes.result, f"{out.constant(lanes.compute)}({', '.join(sources)})")
         return True
     if name in TABLE:
@@ -92,7 +92,7 @@ def _check(i: Instruction, known: frozenset[str]) -> None:
 
 
 def _result(out: Writer, i: Instruction, lanes: Lanes, sources: list[str], where: str, upper: int = 0) -> None:
-    """Compute and write; with clamp and the output scaling of floats."""
+    """Write the computation and its result, with clamp and the output scaling of floats."""
     destination = i.operands[0]
     scale = _output_scale(i)
     clamp = "clamp" in i.modifiers
@@ -239,7 +239,7 @@ def _sdwa(out: Writer, i: Instruction, name: str) -> bool:
 def _packed(out: Writer, i: Instruction, lanes: Lanes) -> bool:
     _check(i, frozenset(("op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp")))
     destination, *sources = i.operands
-    # v_pk_mov_b32 takes its first result from the first source and its second from the other.
+    # v_pk_mov_b32 takes its first result from the first source and its second result from the second source.
     move = i.name == "v_pk_mov_b32"
     count = len(sources)
     if not move and count != len(lanes.sources):
@@ -258,7 +258,7 @@ def _packed(out: Writer, i: Instruction, lanes: Lanes) -> bool:
         for n, operand, half in chosen:
             kind = lanes.sources[0 if move else n]
             if operand.immediate and half and (wide or operand.kind == "float"):
-                # What the upper half of a constant is, is not the same in every generation.
+                # The upper half of a constant differs between generations.
                 raise NotExecuted(f"{i.text}: the upper half of a constant")
             text = out.source(operand, kind, 0 if operand.immediate else half)
             if operand.immediate and half:
@@ -304,7 +304,7 @@ def _divide_fmas(out: Writer, i: Instruction) -> None:
 
 
 def _multiply_add_wide(out: Writer, i: Instruction) -> None:
-    """v_mad_u64_u32, v_mad_i64_i32: the carry is that of the sum."""
+    """v_mad_u64_u32, v_mad_i64_i32. The carry is that of the sum."""
     _check(i, frozenset())
     destination, flag, a, b, c = i.operands
     signed = i.name == "v_mad_i64_i32"
@@ -319,7 +319,7 @@ def _multiply_add_wide(out: Writer, i: Instruction) -> None:
 
 
 def _mix(out: Writer, i: Instruction) -> None:
-    """v_fma_mix_f32, v_fma_mixlo_f16, v_fma_mixhi_f16: sources are float32, or float16 where op_sel_hi says so."""
+    """v_fma_mix_f32, v_fma_mixlo_f16, v_fma_mixhi_f16. A source is float16 if op_sel_hi has its bit, else float32."""
     _check(i, frozenset(("op_sel", "op_sel_hi", "clamp")))
     upper, is_half = list_modifier(i, "op_sel", 3, 0), list_modifier(i, "op_sel_hi", 3, 0)
     values = []
@@ -350,8 +350,8 @@ def _bit_operation(out: Writer, i: Instruction) -> None:
     values = ", ".join(out.source(o, kind) for o in i.operands[1:])
     value = f"{out.constant(bit_table)}({values}, {i.number('bitop3')})"
     if short:
-        # Whether the other half is zeroed or left alone is not known, and LLVM relies on neither: whoever reads it
-        # gets this.
+        # Whether the other half is zeroed or kept is not known, and LLVM relies on neither. It gets this mark, which
+        # shows in a result that reads it.
         value = f"{value}.astype({out.constant(np.uint32)}) | {out.constant(np.uint32(0xBAD00000))}"
     out.put(i.operands[0], "u", value)
 
@@ -366,7 +366,7 @@ def _pack_f16(out: Writer, i: Instruction) -> None:
 
 
 def _pack_byte_floats(out: Writer, i: Instruction) -> None:
-    """v_cvt_pk_fp8_f32, v_cvt_pk_bf8_f32: two values to one half of the destination."""
+    """v_cvt_pk_fp8_f32, v_cvt_pk_bf8_f32: write two values to one half of the destination."""
     _check(i, frozenset(("op_sel",)))
     upper = list_modifier(i, "op_sel", 3, 0)[2]
     low, high = (out.source(o, "f") for o in i.operands[1:])
@@ -377,7 +377,7 @@ _SCALED = re.compile(r"v_cvt_scalef32_pk_(fp8|bf8)_(f32|f16|bf16)$")
 
 
 def _pack_scaled(out: Writer, i: Instruction, match: re.Match[str]) -> None:
-    """v_cvt_scalef32_pk_fp8_f32 and its kin: values divided by 2 to the scale's exponent."""
+    """v_cvt_scalef32_pk_fp8_f32 and similar: divide values by 2 to the scale's exponent."""
     _check(i, frozenset(("op_sel",)))
     form, source = match.groups()
     upper = list_modifier(i, "op_sel", len(i.operands), 0)[len(i.operands) - 1]
@@ -400,7 +400,7 @@ _UNSCALED = re.compile(r"v_cvt_scalef32_pk_(f32|f16|bf16)_(fp8|bf8|fp4)$")
 
 
 def _unpack_scaled(out: Writer, i: Instruction, match: re.Match[str]) -> None:
-    """v_cvt_scalef32_pk_f32_fp8 and its kin: values times 2 to the scale's exponent, where nothing is rounded."""
+    """v_cvt_scalef32_pk_f32_fp8 and similar: multiply values by 2 to the scale's exponent, if no result is rounded."""
     _check(i, frozenset(("op_sel",)))
     result, form = match.groups()
     destination, source, scale = i.operands
@@ -423,7 +423,7 @@ def _unpack_scaled(out: Writer, i: Instruction, match: re.Match[str]) -> None:
 
 
 def _byte_pair(out: Writer, table: str, low: str, high: str) -> str:
-    """Two float32 as 16 bits; whether they saturate is a mode."""
+    """Return an expression for two float32 as 16 bits. The mode FP16_OVFL decides whether they saturate."""
     function = out.constant(to_byte_float)
     low, high = (f"{function}({value}, {table}, SU[{OVERFLOW}] != 0)" for value in (low, high))
     return f"({low} | ({high} << {out.constant(np.uint32(8))})).astype({out.constant(np.uint16)})"
@@ -434,7 +434,7 @@ def _byte_table(out: Writer, name: str) -> str:
 
 
 def _put_byte_pair(out: Writer, destination: Operand, table: str) -> None:
-    """Two values from the lower 16 bits of `codes`."""
+    """Write two values from the lower 16 bits of `codes`."""
     out.line(f"low, high = {table}[codes & 255], {table}[(codes >> 8) & 255]")
     out.put(destination, "f", "low")
     out.put(destination, "f", "high", upper=1)

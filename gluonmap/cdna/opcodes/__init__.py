@@ -1,1 +1,1 @@
-"""What the opcodes compute, by family: tables of name → kinds of operands and a function over numpy arrays."""
+"""Tables of the opcodes by family: name → kinds of operands and a function over numpy arrays."""

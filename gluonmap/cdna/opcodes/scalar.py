@@ -1,4 +1,4 @@
-"""Scalar opcodes: kinds of operands as in `vector`, 32 bits (u, i) or 64 (q, l), and what becomes of SCC."""
+"""Scalar opcodes: kinds of operands as in `vector`, 32 bits (u, i) or 64 bits (q, l), and the value of SCC."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from gluonmap.cdna.arithmetic import (
 class Scalar:
     """`result` = `compute`(`sources`).
 
-    SCC afterwards: `condition`(`sources`) where there is one, whether the result differs from 0 where `nonzero`, else
-    as it was.
+    SCC becomes `condition`(`sources`) if there is a condition. With `nonzero` it becomes whether the result differs
+    from 0. Otherwise it keeps its value.
     """
 
     result: str
@@ -60,7 +60,7 @@ def _field(x: Array, control: Array) -> Any:
 
 
 def _signed_field(x: Array, control: Array) -> Any:
-    # The sign moves in from above, so a field that would reach beyond bit 31 ends there.
+    # An arithmetic shift fills with the sign, so a field that would reach beyond bit 31 ends there.
     width = np.minimum((control >> u32(16)) & u32(127), u32(32)).astype(i64)
     value = (x >> (control & u32(31)).astype(i32)).astype(i64) & ((i64(1) << width) - 1)
     return np.where(width == 0, 0, value - (((value >> np.maximum(width - 1, 0)) & 1) << width)).astype(i32)
@@ -68,7 +68,7 @@ def _signed_field(x: Array, control: Array) -> Any:
 
 def _field64(x: Array, control: Array) -> Any:
     width = np.minimum((control >> u32(16)) & u32(127), u32(64)).astype(u64)
-    # In two steps, since numpy shifts by 63 at most.
+    # The shift has two steps, since numpy shifts by at most 63.
     mask = ~((~u64(0) << (width >> u64(1))) << (width - (width >> u64(1))))
     return (x >> (control & u32(63)).astype(u64)) & mask
 
@@ -163,7 +163,7 @@ IN_PLACE: dict[str, Scalar] = {
     "s_addk_i32": TABLE["s_add_i32"],
     "s_mulk_i32": TABLE["s_mul_i32"],
 }
-"""Opcodes whose destination is their first source; the other is a 16-bit constant."""
+"""Opcodes whose destination is their first source. The second source is a 16-bit constant."""
 
 SAVE_EXEC: dict[str, Callable[[Array, Array], Array]] = {
     "s_and_saveexec_b64": lambda source, exec_: source & exec_,
@@ -172,7 +172,7 @@ SAVE_EXEC: dict[str, Callable[[Array, Array], Array]] = {
     "s_andn1_saveexec_b64": lambda source, exec_: ~source & exec_,
     "s_andn2_saveexec_b64": lambda source, exec_: source & ~exec_,
 }
-"""New exec from the source and the old one, which goes to the destination."""
+"""Opcode → new exec from the source and the old exec. The destination gets the old exec."""
 
 COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "eq": np.equal,
@@ -182,7 +182,7 @@ COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "lt": np.less,
     "le": np.less_equal,
 }
-"""s_cmp_<name>_<type>, s_cmpk_<name>_<type>: what SCC becomes."""
+"""s_cmp_<name>_<type>, s_cmpk_<name>_<type>: the new SCC."""
 
 BRANCHES = {
     "s_cbranch_scc0": "~scc",
@@ -192,9 +192,9 @@ BRANCHES = {
     "s_cbranch_execz": "SQ[126] == 0",
     "s_cbranch_execnz": "SQ[126] != 0",
 }
-"""When a branch is taken, per wave."""
+"""Branch → expression of its condition, one bit per wave."""
 
 NOTHING = frozenset(
     ("s_nop", "s_setprio", "s_sleep", "buffer_wbl2", "buffer_inv", "s_icache_inv", "s_dcache_wb", "s_dcache_inv")
 )
-"""Hints and cache maintenance: memory here has no caches."""
+"""Opcodes without effect here: hints, and cache maintenance, since memory has no caches here."""

@@ -1,4 +1,4 @@
-"""Vector opcodes that compute each lane by itself.
+"""Vector opcodes that compute each lane separately.
 
 Kinds of operands: u, i, f are 32 bits as unsigned, signed, float; w, s, h are 16 bits likewise (the low half of a
 register, unless op_sel says otherwise); q, l, d are 64 bits in two registers.
@@ -49,7 +49,7 @@ class Lanes:
     sources: str
     compute: Callable[..., Any]
     keeps_high: bool = False
-    """A result of 16 bits leaves the other half alone. Most of gfx9 write zeros there."""
+    """A 16-bit result keeps the other half of its register. Most opcodes of gfx9 write zeros there."""
 
 
 def _field(x: Array, offset: Array, width: Array) -> Any:
@@ -57,7 +57,7 @@ def _field(x: Array, offset: Array, width: Array) -> Any:
 
 
 def _signed_field(x: Array, offset: Array, width: Array) -> Any:
-    # The sign moves in from above, so a field that would reach beyond bit 31 ends there.
+    # An arithmetic shift fills with the sign, so a field that would reach beyond bit 31 ends there.
     size = (width & u32(31)).astype(i64)
     value = (x >> (offset & u32(31)).astype(i32)).astype(i64) & ((i64(1) << size) - 1)
     return np.where(size == 0, 0, value - ((value >> np.maximum(size - 1, 0) & 1) << size)).astype(i32)
@@ -85,7 +85,7 @@ def _median_float(a: Array, b: Array, c: Array) -> Any:
 
 
 def _maximum(a: Array, b: Array) -> Any:
-    """The maximum of IEEE 754-2019: NaN if one is, and +0 above -0."""
+    """Return the maximum of IEEE 754-2019: NaN if one is NaN, and +0 is above -0."""
     return np.where((a == 0) & (b == 0), a + b, np.maximum(a, b))
 
 
@@ -94,7 +94,7 @@ def _minimum(a: Array, b: Array) -> Any:
 
 
 def _dot_halves(value: Callable[[Array], Array]) -> Callable[..., Any]:
-    """c + a[0] b[0] + a[1] b[1] over the halves of a register, in this order."""
+    """Return c + a[0] b[0] + a[1] b[1] over the halves of a register, added in this order."""
 
     def dot(a: Array, b: Array, c: Array) -> Any:
         total = c + value(a & u32(0xFFFF)) * value(b & u32(0xFFFF))
@@ -234,7 +234,7 @@ TABLE: dict[str, Lanes] = {
     "v_maximum3_f32": Lanes("f", "fff", lambda a, b, c: _maximum(_maximum(a, b), c)),
     "v_minimum3_f32": Lanes("f", "fff", lambda a, b, c: _minimum(_minimum(a, b), c)),
     "v_med3_f32": Lanes("f", "fff", _median_float),
-    # One unit in the last place on hardware; here to nearest.
+    # Hardware may differ by one unit in the last place; these round to nearest.
     "v_exp_f32": Lanes("f", "f", np.exp2),
     "v_log_f32": Lanes("f", "f", np.log2),
     "v_rcp_f32": Lanes("f", "f", lambda a: f32(1) / a),
@@ -319,20 +319,20 @@ ACCUMULATE: dict[str, str] = {
     "v_dot2c_f32_bf16": "v_dot2c_f32_bf16",
     "v_dot4c_i32_i8": "v_dot4_i32_i8",
 }
-"""Opcodes whose destination is their third source: otherwise the same as another of the table."""
+"""Opcodes whose destination is also their third source → the equivalent opcode of the table."""
 
 CONSTANT: dict[str, str] = {
     "v_fmamk_f32": "v_fma_f32",
     "v_fmaak_f32": "v_fma_f32",
 }
-"""Opcodes with a constant in their encoding, which the text writes among the operands: the same as another."""
+"""Opcodes with a constant in their encoding, which the text has among the operands → the equivalent opcode."""
 
 SATURATE: dict[str, Callable[[Array, Array], Any]] = {
     "v_add_u32": lambda a, b: np.minimum(np.add(a, b, dtype=u64), u64(0xFFFFFFFF)).astype(u32),
     "v_sub_u32": lambda a, b: np.where(a < b, u32(0), a - b),
     "v_subrev_u32": lambda a, b: np.where(b < a, u32(0), b - a),
 }
-"""What `clamp` makes of integer opcodes."""
+"""Integer opcode → its function with `clamp`."""
 
 COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "lt": np.less,
@@ -390,4 +390,4 @@ PACKED: dict[str, Lanes] = {
     "v_pk_fma_f32": Lanes("f", "fff", fma),
     "v_pk_mov_b32": Lanes("u", "u", np.positive),
 }
-"""Two results: of the halves of a register (16 bits) or of the registers of a pair (32 bits)."""
+"""Opcodes with two results: for the halves of a register (16 bits), or the registers of a pair (32 bits)."""

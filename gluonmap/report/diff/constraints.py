@@ -1,4 +1,4 @@
-"""Which constraints moved, and what that frees and forbids, as statements."""
+"""Changed constraints, with the configurations that each change frees and forbids, as statements."""
 
 from __future__ import annotations
 
@@ -7,42 +7,43 @@ from collections.abc import Iterator
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.constraints import ConstraintChange, Move
 from gluonmap.report.diff.regressions import MOST, more
-from gluonmap.report.joint import Line
-from gluonmap.report.plain_text import first_line, plural, shorten, visible
+from gluonmap.report.plain_text import Statement, first_line, plural, shorten, visible
 
 
-def constraints(found: Difference) -> Iterator[Line]:
+def constraints(found: Difference) -> Iterator[Statement]:
     """Yield the constraints that moved, and what that frees and forbids."""
     if text := formula(found):
-        yield Line(f"bytes of shared memory: {text}")
-    telling = [change for change in found.constraints if tells(change)]
-    yield from (Line(f"{how(change)}: {said(change)}", tuple(effect(change))) for change in telling[:MOST])
+        yield Statement(f"bytes of shared memory: {text}")
+    telling = [change for change in found.constraints if has_effect(change)]
+    yield from (Statement(f"{how(change)}: {said(change)}", tuple(effect(change))) for change in telling[:MOST])
     yield from more(len(telling) - MOST, "changed constraints")
-    idle = [change for change in found.constraints if not tells(change)]
+    idle = [change for change in found.constraints if not has_effect(change)]
     if idle:
         texts = (*(f"{change.move}: {said(change)}" for change in idle[:MOST]), *_rest(len(idle) - MOST))
-        yield Line(IDLE, texts)
+        yield Statement(IDLE, texts)
 
 
-IDLE = "without effect on what both maps tried, for the other constraints say as much"
+IDLE = "without effect on what both maps tried: the other constraints say the same"
 
 
 def _rest(count: int) -> list[str]:
     return [line.text.rstrip() for line in more(count, "")]
 
 
-def tells(change: ConstraintChange) -> bool:
+def has_effect(change: ConstraintChange) -> bool:
     """Return whether a change frees or forbids something, as far as that was counted."""
     return bool(change.freed or change.forbidden) or (change.freed is None and change.forbidden is None)
 
 
 def formula(found: Difference) -> str:
     """Return "2 * M * N ≤ 65,536 → 163,840"; "" where the bytes of shared memory and their limit are the same."""
-    told = found.formula
-    if told is None:
+    formula_change = found.formula
+    if formula_change is None:
         return ""
-    before, limit = f"{told.before} ≤ {told.before_limit:,}", f"{told.after_limit:,}"
-    return visible(f"{before} → {limit if told.before == told.after else f'{told.after} ≤ {limit}'}")
+    before, limit = f"{formula_change.before} ≤ {formula_change.before_limit:,}", f"{formula_change.after_limit:,}"
+    return visible(
+        f"{before} → {limit if formula_change.before == formula_change.after else f'{formula_change.after} ≤ {limit}'}"
+    )
 
 
 def how(change: ConstraintChange) -> str:

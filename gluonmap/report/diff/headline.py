@@ -1,4 +1,4 @@
-"""Which two maps were compared, and the one sentence that a person would say about what differs."""
+"""The names of two compared maps, and the one sentence about what differs."""
 
 from __future__ import annotations
 

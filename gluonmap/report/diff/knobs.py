@@ -1,4 +1,4 @@
-"""What has become of single values and of knobs, as statements."""
+"""Changes of single values and of knobs, as statements."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from gluonmap.model.knobs import KnobClass
 from gluonmap.model.space_map import ValueMap
 from gluonmap.report.diff.headline import class_changed
 from gluonmap.report.diff.regressions import alike
-from gluonmap.report.joint import Line
 from gluonmap.report.marks import fails, value_mark
-from gluonmap.report.plain_text import first_line, shorten, value_label, visible
+from gluonmap.report.plain_text import Statement, first_line, shorten, value_label, visible
 
 
 def turned(found: Difference) -> list[list[ValueChange]]:
@@ -22,15 +21,15 @@ def turned(found: Difference) -> list[list[ValueChange]]:
     return alike(found.values, lambda v: (v.turn, v.knob, v.one_configuration, state_of(v.before), state_of(v.after)))
 
 
-def values(found: Difference) -> Iterator[Line]:
+def values(found: Difference) -> Iterator[Statement]:
     """Yield what became of the values that both maps tried."""
     for changes in turned(found):
         first = changes[0]
         labels = ", ".join(value_label(change.value) for change in changes)
-        aside = "" if first.one_configuration else ", beside different baselines"
+        aside = "" if first.one_configuration else ", with different baselines"
         states = f"{state_of(first.before)} → {state_of(first.after)}"
         why = why_turned(first)
-        yield Line(f"{first.turn}: {visible(first.knob)} = {labels}: {states}{aside}", (why,) if why else ())
+        yield Statement(f"{first.turn}: {visible(first.knob)} = {labels}: {states}{aside}", (why,) if why else ())
 
 
 def state_of(value: ValueMap) -> str:
@@ -52,30 +51,30 @@ def why_turned(change: ValueChange) -> str:
     return f"{letter}: {shorten(first_line(failing.reason))}{place}" if failing.reason else ""
 
 
-def knob(change: KnobChange) -> Iterator[Line]:
+def knob(change: KnobChange) -> Iterator[Statement]:
     """Yield what the maps say differently of a knob."""
     name = visible(change.knob)
     one, other = change.before, change.after
     if one is None or other is None:
         letter, state = ("A", one) if one else ("B", other)
         said = f"{name}: turned in {letter} only ({state.knob_class})" if state else name
-        yield Line(said, (f"compared at {name} = {value_label(change.held)}",))
+        yield Statement(said, (f"compared at {name} = {value_label(change.held)}",))
         return
     if class_changed(change):
         reasons = f"A: {visible(one.why)}", f"B: {visible(other.why)}"
-        yield Line(f"{name}: {one.knob_class} → {other.knob_class}", reasons)
+        yield Statement(f"{name}: {one.knob_class} → {other.knob_class}", reasons)
     if one.kind is not other.kind:
-        yield Line(f"{name} is turned elsewhere: {one.kind} → {other.kind}")
+        yield Statement(f"{name} is another kind of knob: {one.kind} → {other.kind}")
     both = one.condition is not None and other.condition is not None
     if both and one.condition != other.condition:
-        yield Line(f"{name} beside other values: {_matters(one)} → {_matters(other)}")
+        yield Statement(f"{name} under other values: {_matters(one)} → {_matters(other)}")
     groups = [_groups(state.one_program) for state in (one, other)]
     inert = KnobClass.INERT in (one.knob_class, other.knob_class)
     if groups[0] != groups[1] and not (inert and class_changed(change)):
-        yield Line(f"{name}, values that are one program: {groups[0] or 'none'} → {groups[1] or 'none'}")
+        yield Statement(f"{name}, values that are one program: {groups[0] or 'none'} → {groups[1] or 'none'}")
     for letter, only in (("A", change.only_before), ("B", change.only_after)):
         if only:
-            yield Line(f"{name}: {', '.join(map(value_label, only))} tried in {letter} only")
+            yield Statement(f"{name}: {', '.join(map(value_label, only))} tried in {letter} only")
 
 
 def _matters(state: KnobState) -> str:

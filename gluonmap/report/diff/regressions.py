@@ -1,4 +1,4 @@
-"""Regressions and what else has changed sides, as statements: alike ones once, each with its reason."""
+"""Regressions and other configurations that changed sides, as statements: one for each reason."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from gluonmap.diff.flips import Flip, MapJudgement
 from gluonmap.diff.regressions import Regression, RegressionKind
 from gluonmap.diff.resources import Growth
 from gluonmap.model.candidate import Config
-from gluonmap.probe.screen import quoted
+from gluonmap.probe.spelling import quoted
 from gluonmap.report.diff.headline import side
-from gluonmap.report.joint import Line
-from gluonmap.report.plain_text import config_text, first_line, shorten, visible
+from gluonmap.report.plain_text import Statement, config_text, first_line, shorten, visible
 from gluonmap.report.resources import resource_name
 
 MOST = 8
@@ -33,10 +32,10 @@ def alike(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[I
     return list(groups.values())
 
 
-def more(count: int, what: str) -> Iterator[Line]:
+def more(count: int, what: str) -> Iterator[Statement]:
     """Yield "and 3 more constraints", unless there are none."""
     if count > 0:
-        yield Line(f"and {count:,} more {what}")
+        yield Statement(f"and {count:,} more {what}")
 
 
 def moved(moves: Config) -> str:
@@ -58,29 +57,29 @@ def grew(found: Difference, growth: Growth) -> str:
 # ---- regressions ----------------------------------------------------------------------------------------------------
 
 
-def regressions(found: Difference) -> Iterator[Line]:
+def regressions(found: Difference) -> Iterator[Statement]:
     """Yield the regressions: what fails by its cause, what grew by how much."""
     failing = [(item, item.after) for item in found.regressions if item.after]
     causes = sorted(alike(failing, lambda pair: _cause(pair[1])), key=len, reverse=True)
     for items in causes[:MOST]:
         first, said = items[0]
         many = f"{len(items):,} configurations fail, the nearest to A's baseline {moved(first.moves)}"
-        yield Line(
+        yield Statement(
             f"{many if len(items) > 1 else f'{moved(first.moves)} fails'}: {why_failing(said)}",
             tuple(_evidence([each for _, each in items], [item for item, _ in items])),
         )
     yield from more(sum(map(len, causes[MOST:])), "that fail, for other reasons")
     programs = [item for item in found.regressions if item.kind is RegressionKind.PROGRAM]
-    yield from (Line(f"{moved(i.moves)} is no longer handed over: {visible(i.why)}") for i in programs[:MOST])
+    yield from (Statement(f"{moved(i.moves)} is no longer handed over: {visible(i.why)}") for i in programs[:MOST])
     yield from more(len(programs) - MOST, "no longer handed over")
     for kind in (RegressionKind.SPILLS, RegressionKind.REGISTERS):
         grown = [item.growth for item in found.regressions if item.kind is kind and item.growth]
-        yield from (Line(f"{grew(found, growth)} at {moved(growth.moves)}") for growth in grown[:MOST])
+        yield from (Statement(f"{grew(found, growth)} at {moved(growth.moves)}") for growth in grown[:MOST])
         yield from more(len(grown) - MOST, f"in which {kind} grew")
 
 
 def _evidence(said: Sequence[MapJudgement], items: Sequence[Regression]) -> Iterator[str]:
-    """What a group of failing configurations rests on."""
+    """Yield the evidence for a group of failing configurations."""
     compiled = sum(each.compiled for each in said)
     if compiled == len(said):
         yield "compiled for B" if compiled == 1 else "each compiled for B"
@@ -93,7 +92,7 @@ def _evidence(said: Sequence[MapJudgement], items: Sequence[Regression]) -> Iter
 
 
 def _cause(said: MapJudgement) -> str:
-    """What configurations that fail alike have in common."""
+    """Return the key that configurations share if they fail for the same reason."""
     return said.broken[0] if said.broken else f"{said.outcome} {re.sub('[0-9][0-9,.]*', '#', said.reason)} {said.line}"
 
 
@@ -141,16 +140,16 @@ def at_lines(found: Difference) -> Iterator[tuple[str, int | None, str]]:
 
 
 def lost(found: Difference) -> list[Flip]:
-    """Return those that fail in B and that no regression tells of: A was never asked about them."""
+    """Return those that fail in B and that no regression lists: A was never asked about them."""
     return [flip for flip in found.flips if flip.lost and not flip.before.compiled and not flip.deeper]
 
 
 def gained(found: Difference) -> list[Flip]:
-    """Return those of several knobs that pass in B: single values are told as such."""
+    """Return those of several knobs that pass in B: changes of single values are listed as such."""
     return [flip for flip in found.flips if not flip.lost and len(flip.moves) != 1 and not flip.deeper]
 
 
-def flipped(flips: Sequence[Flip]) -> Iterator[Line]:
+def flipped(flips: Sequence[Flip]) -> Iterator[Statement]:
     """Yield configurations that changed sides, by the cause of failing."""
 
     def failing(flip: Flip) -> MapJudgement:
@@ -164,7 +163,7 @@ def flipped(flips: Sequence[Flip]) -> Iterator[Line]:
         first = min(items, key=lambda flip: (not proved(flip), not failing(flip).compiled, len(flip.moves)))
         count = sum(map(proved, items))
         many = f"{len(items):,}, for example " if len(items) > 1 else ""
-        yield Line(
+        yield Statement(
             f"{many}{moved(first.moves)}: {why_failing(failing(first))}",
             (f"{count:,} of them compiled for both" if len(items) > 1 else "compiled for both",) if count else (),
         )

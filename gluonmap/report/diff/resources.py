@@ -1,4 +1,4 @@
-"""What the programs of equal configurations take more or less of."""
+"""Resources that programs of equal configurations take more or less of."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.resources import ResourceChange
 from gluonmap.report.diff.regressions import alike, grew, moved
-from gluonmap.report.joint import Line
-from gluonmap.report.plain_text import plural
+from gluonmap.report.plain_text import Statement, plural
 from gluonmap.report.resources import RESOURCE_FIELDS, resource_name
 
 TELLING = ("vgpr", "spills", "scratch_bytes", "occupancy")
@@ -41,8 +40,8 @@ def resources(found: Difference) -> Iterator[tuple[str, ...]]:
         yield head, f"{change.grew:,}", f"{change.shrank:,}", *ends
 
 
-def costlier(found: Difference) -> Iterator[Line]:
+def costlier(found: Difference) -> Iterator[Statement]:
     """Yield where the largest growths are, by configuration; of the occupancy the largest fall."""
     extremes = (change.least if change.resource == "occupancy" else change.most for change in changed(found))
     for growths in alike(filter(None, extremes), lambda growth: moved(growth.moves)):
-        yield Line(f"{', '.join(grew(found, growth) for growth in growths)} at {moved(growths[0].moves)}")
+        yield Statement(f"{', '.join(grew(found, growth) for growth in growths)} at {moved(growths[0].moves)}")

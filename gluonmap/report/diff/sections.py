@@ -1,4 +1,4 @@
-"""What differs between two maps, as headings with statements, tables and commands: what every report shows."""
+"""The sections of a comparison, for every form of report: headings with statements, tables and commands."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.report.diff import constraints, counts, knobs, regressions, resources, spaces
-from gluonmap.report.joint import Line
-from gluonmap.report.plain_text import plural, shorten, visible
+from gluonmap.report.diff import constraints, knobs, regressions, resources, run_figures, spaces
+from gluonmap.report.plain_text import Statement, plural, shorten, visible
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SectionTable:
     """Rows of text; the last `right` columns are figures."""
 
     heads: tuple[str, ...]
@@ -21,39 +20,43 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A heading and what stands below it."""
+class DiffSection:
+    """A heading with its statements, table and commands."""
 
     title: str
-    lines: tuple[Line, ...] = ()
-    table: Table | None = None
+    lines: tuple[Statement, ...] = ()
+    table: SectionTable | None = None
     commands: tuple[str, ...] = ()
     bad: bool = False
-    """It tells of regressions."""
+    """The section lists regressions."""
 
 
-def sections(found: Difference, names: tuple[str, str]) -> Iterator[Section]:
-    """Yield headings and what stands below them, in the order of a reader's questions; empty ones are left out."""
+def sections(found: Difference, names: tuple[str, str]) -> Iterator[DiffSection]:
+    """Yield the sections in the order of a reader's questions; empty ones are left out."""
     if found.regressions:
-        yield Section(regressions_title(found), tuple(regressions.regressions(found)), bad=True)
+        yield DiffSection(regressions_title(found), tuple(regressions.regressions(found)), bad=True)
     if found.circumstances:
-        yield Section("Circumstances that differ", table=Table(("", "A", "B"), tuple(circumstances(found))))
+        yield DiffSection("Circumstances that differ", table=SectionTable(("", "A", "B"), tuple(circumstances(found))))
     if found.notes:
-        yield Section("Mind", tuple(Line(note) for note in found.notes))
+        yield DiffSection("Notes", tuple(Statement(note) for note in found.notes))
     if found.values:
-        yield Section("Single values", tuple(knobs.values(found)))
+        yield DiffSection("Single values", tuple(knobs.values(found)))
     if found.knobs:
-        yield Section("Knobs", tuple(line for change in found.knobs for line in knobs.knob(change)))
+        yield DiffSection("Knobs", tuple(line for change in found.knobs for line in knobs.knob(change)))
     if found.constraints or found.formula:
-        yield Section("Constraints on all knobs together", tuple(constraints.constraints(found)))
-    yield Section("Sizes", tuple(spaces.sizes(found)), Table(("", "A", "B"), tuple(spaces.counts(found)), right=2))
+        yield DiffSection("Constraints on all knobs together", tuple(constraints.constraints(found)))
+    yield DiffSection(
+        "Sizes", tuple(spaces.sizes(found)), SectionTable(("", "A", "B"), tuple(spaces.counts(found)), right=2)
+    )
     yield from flips(found)
     if rows := tuple(resources.resources(found)):
-        yield Section(resources_title(found), tuple(resources.costlier(found)), Table(resources.HEADS, rows, right=4))
-    if lines := tuple(counts.lines(found)):
-        yield Section(counts.TITLE, lines)
+        yield DiffSection(
+            resources_title(found), tuple(resources.costlier(found)), SectionTable(resources.HEADS, rows, right=4)
+        )
+    if lines := tuple(run_figures.lines(found)):
+        yield DiffSection(run_figures.TITLE, lines)
     if commands := tuple(regressions.next_steps(found, names[1])):
-        yield Section("Look closer", commands=commands)
+        yield DiffSection("Look closer", commands=commands)
 
 
 def regressions_title(found: Difference) -> str:
@@ -73,14 +76,14 @@ def circumstances(found: Difference) -> Iterator[tuple[str, ...]]:
         yield item.name, shorten(visible(item.before)), shorten(visible(item.after))
 
 
-def flips(found: Difference) -> Iterator[Section]:
-    """Yield the configurations that changed sides and that nothing else tells of."""
+def flips(found: Difference) -> Iterator[DiffSection]:
+    """Yield the configurations that changed sides and that no other section lists."""
     gained, lost = regressions.gained(found), regressions.lost(found)
     deeper = [flip for flip in found.flips if flip.deeper]
     for title, items in (
         (f"Combinations that fail in A and pass in B ({len(gained):,} of those that were asked)", gained),
         (f"Combinations that fail in B and were only predicted to pass in A ({len(lost):,})", lost),
-        (f"Failing when executed, which the other map was not as far ({len(deeper):,})", deeper),
+        (f"Failing when executed, by a check that the other map did not make ({len(deeper):,})", deeper),
     ):
         if items:
-            yield Section(title, tuple(regressions.flipped(items)))
+            yield DiffSection(title, tuple(regressions.flipped(items)))

@@ -1,4 +1,4 @@
-"""How much of the two spaces is feasible, and what the comparison rests on, in words and numbers."""
+"""Feasible parts of the two spaces, and the evidence for the comparison, in words and numbers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from gluonmap.diff.comparison import Difference
 from gluonmap.diff.spaces import Shared
 from gluonmap.model.candidate import Config, same
 from gluonmap.report.diff.regressions import moved
-from gluonmap.report.joint import Line
-from gluonmap.report.plain_text import plural
+from gluonmap.report.plain_text import Statement, plural
 
 
 def counts(found: Difference) -> Iterator[tuple[str, ...]]:
-    """Yield rows: the numbers that both maps tell."""
+    """Yield rows: the counts that both maps have."""
     for count in found.counts:
         yield count.name, number(count.before, count.before_at_most), number(count.after, count.after_at_most)
 
@@ -23,26 +22,26 @@ def number(value: int | None, at_most: bool) -> str:
     return "-" if value is None else f"at most {value:,}" if at_most else f"{value:,}"
 
 
-def sizes(found: Difference) -> Iterator[Line]:
+def sizes(found: Difference) -> Iterator[Statement]:
     """Yield the spaces compared, and how much the comparison of single configurations rests on."""
     if found.shared:
-        yield Line(_shared(found.shared), tuple(examples(found, found.shared)))
+        yield Statement(_shared(found.shared), tuple(examples(found, found.shared)))
     yield from asked(found)
 
 
-def asked(found: Difference) -> Iterator[Line]:
+def asked(found: Difference) -> Iterator[Statement]:
     """Yield how many configurations the two can be compared on."""
     both = found.asked
     changed = sum(flip.before.compiled and flip.after.compiled for flip in found.flips)
-    yield Line(
+    yield Statement(
         f"{plural(both.both, 'configuration')} asked for both: {both.passed_both:,} passed both; "
         f"{f'{changed:,}' if changed else 'none'} changed sides."
     )
     if both.one_program is not None:
-        yield Line(f"Of {plural(both.programs, 'program')} known in both, {both.one_program:,} are the same code.")
+        yield Statement(f"Of {plural(both.programs, 'program')} known in both, {both.one_program:,} are the same code.")
     for letter, other, count in (("A", "B", both.unknown_after), ("B", "A", both.unknown_before)):
         if count:
-            yield Line(f"{count:,} that passed for {letter} {'is' if count == 1 else 'are'} unknown to {other}.")
+            yield Statement(f"{count:,} that passed for {letter} {'is' if count == 1 else 'are'} unknown to {other}.")
 
 
 def _shared(shared: Shared) -> str:

@@ -1,4 +1,4 @@
-"""Where things stand in the pictures: the constraint graph, and a race. Whole units of the picture, no more.
+"""Coordinates of the drawings, in whole units: the constraint graph, and the times of a race.
 
 Text is measured as so many characters of a fixed width, which is what the page's style sets it in: the same map gives
 the same picture on every machine.
@@ -23,15 +23,15 @@ ADVANCE = 7.3
 ROW = 34
 HEIGHT = 26
 TOP = 4
-"""Above a box, in its row."""
+"""Space above a box, in its row."""
 PAD = 10
 GAP = 90
-"""Between the knobs and what ties them."""
+"""Space between knobs and their constraints."""
 CAPTION = 26
 WIDTH = 800
 MOST_KNOB = 40
 LONGEST = 62
-"""Characters of a relation that the graph shows; the list below it has all."""
+"""Number of characters of a relation that the graph shows; the list below it has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Node:
     width: int
     text: str
     sub: str
-    """What stands behind the text, fainter."""
+    """Text after the text, fainter."""
     href: str
     note: str
-    """What hover and focus tell."""
+    """Text shown on hover and focus."""
     flag: str = ""
 
 
@@ -78,11 +78,11 @@ class Drawing:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     summary: str
-    """For who cannot see it."""
+    """Text for screen readers."""
 
 
 class _Sheet:
-    """Boxes and lines as they are put down, from top to bottom."""
+    """Boxes and lines of a drawing, placed from top to bottom."""
 
     def __init__(self, space: SpaceMap) -> None:
         self.space = space
@@ -116,12 +116,12 @@ class _Sheet:
         return node
 
     def label(self, name: str, flag: str = "") -> tuple[str, str]:
-        """What a knob's box says: its name, and behind it its value or how many it has."""
+        """Return the texts of a knob's box: its name, and its value or the number of its values."""
         pinned = f"= {value_label(self.space.baseline[name])}" if flag == "pinned" else ""
         return shorten(visible(name), MOST_KNOB), shorten(pinned or f"{len(self.domains[name])} values", MOST_KNOB)
 
     def row(self, names: Sequence[str], flag: str = "") -> None:
-        """Knobs beside each other, as many as fit."""
+        """Place knobs next to each other, as many to a row as fit."""
         x = 0
         for name in names:
             width = _width(" ".join(self.label(name, flag)))
@@ -131,7 +131,7 @@ class _Sheet:
         self.y += ROW
 
     def block(self, joint: Joint, block: Block, column: int) -> None:
-        """Knobs above each other, what ties them beside them, the shorter side in the middle of the longer."""
+        """Place knobs in a column and their constraints in a column to the right; the shorter one is centred."""
         rows = max(len(block.knobs), len(block.order))
         boxes: dict[str, Node] = {}
         for name, y in zip(block.knobs, _spread(len(block.knobs), rows, self.y), strict=True):
@@ -198,7 +198,7 @@ def _width(text: str) -> int:
 
 
 def _spread(count: int, rows: int, top: int) -> list[int]:
-    """Tops of `count` boxes evenly in the height of `rows`."""
+    """Return the tops of `count` boxes, spread evenly over the height of `rows`."""
     step = rows * ROW / max(count, 1)
     return [round(top + step * number + (step - ROW) / 2) for number in range(count)]
 
@@ -217,8 +217,8 @@ AXIS = 34
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
-    """One finalist, its ratio to the baseline on a line."""
+class FinalistLane:
+    """A finalist: its ratio to the baseline's time, with the interval."""
 
     y: int
     low: int
@@ -236,23 +236,23 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class Track:
-    """Times against the baseline's, with the noise as a band."""
+class RaceChart:
+    """Times as ratios to the baseline's, with the noise as a band."""
 
     width: int
     height: int
     left: int
     band: tuple[int, int]
     one: int
-    runners: tuple[Runner, ...]
+    runners: tuple[FinalistLane, ...]
     ticks: tuple[Tick, ...]
 
 
 MOST_NAME = 60
-"""Characters of a finalist's name that the picture shows."""
+"""Number of characters of a finalist's name that the drawing shows."""
 
 
-def track(finalists: Sequence[Finalist], floor: float, labels: Sequence[str]) -> Track:
+def race_chart(finalists: Sequence[Finalist], floor: float, labels: Sequence[str]) -> RaceChart:
     """Return the finalists, named by `labels`, on one scale of ratios to the baseline's time."""
     labels = [shorten(label, MOST_NAME) for label in labels]
     left = max(_width(label) for label in labels)
@@ -268,24 +268,26 @@ def track(finalists: Sequence[Finalist], floor: float, labels: Sequence[str]) ->
         return round(left + (ratio - least) / (most - least) * (width - left - 12))
 
     runners = tuple(
-        _runner(item, label, x, AXIS + LANE * row)
+        _lane(item, label, x, AXIS + LANE * row)
         for row, (item, label) in enumerate(zip(finalists, labels, strict=True))
     )
     step = _step(most - least)
     first = math.ceil(least / step)
     ticks = tuple(Tick(x(n * step), f"{n * step:.3f}") for n in range(first, math.floor(most / step) + 1))
     height = AXIS + LANE * len(runners)
-    return Track(width, height, left, (x(1 / (1 + noise)), x(1 + noise)), x(1.0), runners, ticks)
+    return RaceChart(width, height, left, (x(1 / (1 + noise)), x(1 + noise)), x(1.0), runners, ticks)
 
 
-def _runner(item: Finalist, label: str, x: Callable[[float], int], top: int) -> Runner:
+def _lane(item: Finalist, label: str, x: Callable[[float], int], top: int) -> FinalistLane:
     ratio = item.against_baseline.ratio
     said = f"{label}: {ratio.ratio:.3f} of the baseline's time, {ratio.low:.3f} to {ratio.high:.3f}"
-    return Runner(top, x(ratio.low), x(ratio.ratio), x(ratio.high), str(item.against_baseline.standing), label, said)
+    return FinalistLane(
+        top, x(ratio.low), x(ratio.ratio), x(ratio.high), str(item.against_baseline.standing), label, said
+    )
 
 
 def _step(span: float) -> float:
-    """A round distance of ticks, six of them or fewer."""
+    """Return a round distance of ticks for six of them or fewer."""
     rough = span / 6
     power = 10.0 ** math.floor(math.log10(rough))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)

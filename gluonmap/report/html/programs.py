@@ -1,4 +1,4 @@
-"""What each program takes, as one table; and what never came to its end in the compiler."""
+"""The table of programs with their resources, and the configurations that the compiler did not finish."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gluonmap.model.joint_map import Joint
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Figures, Outcome, Resources, Timing
 from gluonmap.query.feasibility import moves_of
-from gluonmap.report import figures as counts
-from gluonmap.report.html import cells
+from gluonmap.report import run_figures
+from gluonmap.report.html import knob_table
 from gluonmap.report.knobs import knobs_by_class
 from gluonmap.report.marks import fails
 from gluonmap.report.plain_text import config_text, listed, plural, value_label
 from gluonmap.report.resources import Figure
 
 FIRST = ("spills", "SGPR spills", "scratch")
-"""Figures that stand before the others: what costs speed for sure."""
+"""Heads of the figures that come first: they cost speed for sure."""
 MOST_ROWS = 400
-"""Programs that a page lists; those that spill come first."""
+"""Number of programs that a page lists; those that spill come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """One line."""
+class ProgramEntry:
+    """A program as a row of the table."""
 
     number: int
     digest: str
@@ -47,13 +47,13 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ProgramTable:
     """The programs that were compiled to machine code and passed."""
 
     knobs: tuple[str, ...]
-    """Those that differ between programs."""
+    """Knobs that differ between programs."""
     heads: tuple[str, ...]
-    rows: tuple[Program, ...]
+    rows: tuple[ProgramEntry, ...]
     total: int
     idle: str
     """Knobs that never changed a program."""
@@ -63,16 +63,16 @@ class Table:
     """Figures that all programs share."""
     summary: str
     counted: bool
-    """How many asked configurations are each program is known."""
+    """The number of asked configurations is known for each program."""
     timed: bool
     counts: str
-    """What the figures of a run on the CPU are; "": there was none."""
+    """Meaning of the figures of a run on the CPU; "": there was none."""
     remarks: tuple[str, ...]
-    """What stands out in them against the baseline."""
+    """Programs that are notably worse or better than the baseline in them."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _Compiled:
     config: Config
     digest: str
     resources: Resources | None
@@ -81,7 +81,7 @@ class _Entry:
     counted: Figures | None = None
 
 
-def table(space: SpaceMap) -> Table | None:
+def table(space: SpaceMap) -> ProgramTable | None:
     """Return the distinct programs, from the joint part if it has any, else from single values; None where none."""
     entries = _together(space, space.joint) if space.joint and space.joint.programs else _alone(space)
     if not entries:
@@ -89,13 +89,13 @@ def table(space: SpaceMap) -> Table | None:
     idle = _idle(space)
     knobs = tuple(n for n in space.baseline if n not in idle and len({repr(e.config[n]) for e in entries}) > 1)
     base = space.measured.figures if space.measured else None
-    counted = counts.telling([counts.figures(entry.counted, base) for entry in entries])
-    figures = [cells.figures(space.target, e.resources) + more for e, more in zip(entries, counted, strict=True)]
+    counted = run_figures.without_empty_figures([run_figures.run_figures(entry.counted, base) for entry in entries])
+    figures = [knob_table.figures(space.target, e.resources) + more for e, more in zip(entries, counted, strict=True)]
     heads = _heads(figures)
     differ = tuple(h for h in heads if len({_of(row, h).text for row in figures}) > 1 or len(entries) == 1)
-    length = _telling([entry.digest for entry in entries])
+    length = _short_digest_length([entry.digest for entry in entries])
     rows = [
-        Program(
+        ProgramEntry(
             number,
             entry.digest[:length],
             entry.digest == space.digest and entry.config == space.baseline,
@@ -109,7 +109,7 @@ def table(space: SpaceMap) -> Table | None:
     ]
     shown = sorted(sorted(rows, key=lambda row: not row.alarm)[:MOST_ROWS], key=lambda row: row.number)
     still = {n: v for n, v in space.baseline.items() if n not in knobs and n not in idle}
-    return Table(
+    return ProgramTable(
         knobs=knobs,
         heads=differ,
         rows=tuple(shown),
@@ -120,12 +120,12 @@ def table(space: SpaceMap) -> Table | None:
         summary=_summary(space, figures),
         counted=any(entry.same > 1 for entry in entries),
         timed=any(row.time for row in rows),
-        counts=counts.legend([figure.head for more in counted for figure in more]),
-        remarks=tuple(counts.remarks([(_moves(space, e), e.counted) for e in entries], base)),
+        counts=run_figures.figure_legend([figure.head for more in counted for figure in more]),
+        remarks=tuple(run_figures.remarks([(_moves(space, e), e.counted) for e in entries], base)),
     )
 
 
-def _moves(space: SpaceMap, entry: _Entry) -> str:
+def _moves(space: SpaceMap, entry: _Compiled) -> str:
     return config_text(moves_of(space, entry.config))
 
 
@@ -133,24 +133,24 @@ def _idle(space: SpaceMap) -> set[str]:
     return {item.knob for item in space.joint.inertness if item.condition == ""} if space.joint else set()
 
 
-def _together(space: SpaceMap, joint: Joint) -> list[_Entry]:
+def _together(space: SpaceMap, joint: Joint) -> list[_Compiled]:
     return [
-        _Entry({**space.baseline, **p.config}, p.digest, p.resources, p.same, p.timing, p.figures)
+        _Compiled({**space.baseline, **p.config}, p.digest, p.resources, p.same, p.timing, p.figures)
         for p in joint.programs
     ]
 
 
-def _alone(space: SpaceMap) -> list[_Entry]:
-    found: dict[str, _Entry] = {}
+def _alone(space: SpaceMap) -> list[_Compiled]:
+    found: dict[str, _Compiled] = {}
     if space.digest:
         own = space.measured.figures if space.measured else None
-        found[space.digest] = _Entry(space.baseline, space.digest, space.resources, 1, None, own)
+        found[space.digest] = _Compiled(space.baseline, space.digest, space.resources, 1, None, own)
     for name, knob in knobs_by_class(space):
         for value in knob.values:
             if value.digest and not fails(value):
                 config = {**space.baseline, name: value.value}
                 own = value.measured.figures if value.measured else None
-                found.setdefault(value.digest, _Entry(config, value.digest, value.resources, 1, None, own))
+                found.setdefault(value.digest, _Compiled(config, value.digest, value.resources, 1, None, own))
     return list(found.values())
 
 
@@ -168,7 +168,7 @@ def _of(row: Sequence[Figure], head: str) -> Figure:
     return next((figure for figure in row if figure.head == head), Figure(head, "–"))
 
 
-def _telling(digests: list[str]) -> int:
+def _short_digest_length(digests: list[str]) -> int:
     distinct = set(digests)
     return next((n for n in range(8, 65) if len({d[:n] for d in distinct}) == len(distinct)), 64)
 
@@ -178,18 +178,18 @@ def _time(timing: Timing | None) -> str:
 
 
 def _summary(space: SpaceMap, rows: Sequence[Sequence[Figure]]) -> str:
-    """How many programs spill, and the most that one spills, by kind."""
+    """Return the number of programs that spill and the largest spill, by kind."""
     found = []
     for head, verb, what in (
         ("spills", "spill", ""),
         ("SGPR spills", "spill", " SGPRs"),
         ("scratch", "use", " scratch"),
     ):
-        told = [figure for row in rows if (figure := _of(row, head)).alarm]
-        if told:
-            worst = max(told, key=lambda figure: int(figure.text.split()[0].replace(",", "")))
-            does = f"{verb}s" if len(told) == 1 else verb
-            found.append(f"{len(told):,} {does}{what}, up to {worst.text}")
+        spilling = [figure for row in rows if (figure := _of(row, head)).alarm]
+        if spilling:
+            worst = max(spilling, key=lambda figure: int(figure.text.split()[0].replace(",", "")))
+            does = f"{verb}s" if len(spilling) == 1 else verb
+            found.append(f"{len(spilling):,} {does}{what}, up to {worst.text}")
     if not found:
         return "None of them spills a register." if any(_of(row, "spills").text != "–" for row in rows) else ""
     return f"Of {plural(len(rows), 'program')} {'; '.join(found)}."
@@ -199,7 +199,7 @@ def _summary(space: SpaceMap, rows: Sequence[Sequence[Figure]]) -> str:
 
 
 def endless(space: SpaceMap) -> list[str]:
-    """Return what the compiler did not finish before the deadline: single values, then configurations."""
+    """Return the values and then the configurations that the compiler did not finish before the deadline."""
     found = [
         f"{name} = {value_label(value.value)}"
         for name, knob in knobs_by_class(space)

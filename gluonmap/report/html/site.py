@@ -1,4 +1,4 @@
-"""Pages on disk: one beside each map, or a folder of them with an index of kernels × targets × Triton versions."""
+"""Pages on disk: one next to each map, or a folder of them with an index of kernels × targets × Triton versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gluonmap.model import codec, targets
 from gluonmap.model.errors import UsageError
 from gluonmap.model.race_record import RaceRecord
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report.html import cells, funnel, page, shell
+from gluonmap.report.html import knob_table, map_page, space_sizes, templating
 from gluonmap.report.knobs import class_counts
 from gluonmap.report.map_header import alias_of
 from gluonmap.report.marks import Mark, baseline_compiled, baseline_mark
@@ -22,7 +22,7 @@ INDEX = "index.html"
 
 
 def write_beside(map_file: Path, space: SpaceMap) -> Path:
-    """Write the map's page beside it, with the races beside it, and return its path.
+    """Write the map's page, with the races that lie next to the map, next to it; return the page's path.
 
     Raises:
         StorageFault: it cannot be written.
@@ -56,11 +56,11 @@ def write_site(folder: Path, maps: Sequence[tuple[Path, SpaceMap]]) -> Path:
 
 def _page(map_file: Path, space: SpaceMap, home: str = "") -> bytes:
     races, warnings = races_beside(map_file, space)
-    return page.render(space, races, home=home, warnings=warnings)
+    return map_page.render(space, races, home=home, warnings=warnings)
 
 
 def races_beside(map_file: Path, space: SpaceMap) -> tuple[list[RaceRecord], list[str]]:
-    """Return the records of the map's races that lie beside it, by name, and what is wrong with the others."""
+    """Return the records of the map's races that lie next to it, by name, and warnings about unreadable ones."""
     records, wrong = [], []
     prefix = f"{map_file.stem}."
     for path in sorted(map_file.parent.glob("*.race.json")):
@@ -80,30 +80,30 @@ def races_beside(map_file: Path, space: SpaceMap) -> tuple[list[RaceRecord], lis
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One map in the index."""
+class IndexEntry:
+    """A map in the index."""
 
     href: str
     mark: Mark
     tone: str
     sentence: str
     classes: tuple[tuple[str, int], ...]
-    """Classes of knobs that it has, and how many."""
+    """Classes of the map's knobs, and the number of knobs in each."""
     text: str
-    """Of its link: how much of the space is left, or what the baseline does."""
+    """Text of the link: the sizes of the space, or the failure of the baseline."""
     failed: bool
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One kernel under one Triton."""
+class IndexRow:
+    """A row of the index: one kernel under one version of Triton."""
 
     kernel: str
     file: str
     triton: str
-    cells: tuple[tuple[Entry, ...], ...]
-    """One for each target."""
+    cells: tuple[tuple[IndexEntry, ...], ...]
+    """The maps of each target."""
 
 
 def index(entries: Sequence[tuple[str, SpaceMap]]) -> bytes:
@@ -112,12 +112,12 @@ def index(entries: Sequence[tuple[str, SpaceMap]]) -> bytes:
     names = sorted(
         {space.target for _, space in entries}, key=lambda n: (known.index(n) if n in known else len(known), n)
     )
-    found: dict[tuple[str, str, str], dict[str, list[Entry]]] = {}
+    found: dict[tuple[str, str, str], dict[str, list[IndexEntry]]] = {}
     for href, space in sorted(entries, key=lambda item: (item[1].file, item[1].kernel, item[1].triton, item[0])):
         columns = found.setdefault((space.file, space.kernel, space.triton), {name: [] for name in names})
         columns[space.target].append(_entry(href, space))
     lines = [
-        Line(kernel, file, triton, tuple(tuple(columns[name]) for name in names))
+        IndexRow(kernel, file, triton, tuple(tuple(columns[name]) for name in names))
         for (file, kernel, triton), columns in found.items()
     ]
     heads = [(name, alias_of(name)) for name in names]
@@ -130,10 +130,12 @@ def index(entries: Sequence[tuple[str, SpaceMap]]) -> bytes:
             f"Triton {listed(dict.fromkeys(sorted(line.triton for line in lines)))}",
         ]
     )
-    return shell.page("index.html.jinja", heads=heads, lines=lines, summary=summary, sections=[], home="")
+    return templating.render_template(
+        "index.html.jinja", heads=heads, lines=lines, summary=summary, sections=[], home=""
+    )
 
 
-def _entry(href: str, space: SpaceMap) -> Entry:
+def _entry(href: str, space: SpaceMap) -> IndexEntry:
     mark = baseline_mark(space)
     counted = tuple((str(each), count) for each, count in class_counts(space).items() if count)
     failed = not baseline_compiled(space)
@@ -145,12 +147,12 @@ def _entry(href: str, space: SpaceMap) -> Entry:
     if space.unanswered:
         notes.append(f"{space.unanswered:,} not asked")
     text = f"the baseline {failed_phrase(space)}" if failed else _left(space)
-    return Entry(href, mark, cells.TONES[mark.word], map_sentence(space), counted, text, failed, tuple(notes))
+    return IndexEntry(href, mark, knob_table.TONES[mark.word], map_sentence(space), counted, text, failed, tuple(notes))
 
 
 def _left(space: SpaceMap) -> str:
     """Return "216,000 configurations → 14,400 feasible → at most 160 programs", as far as it was counted."""
-    counted = {name: number for name, number, _ in funnel.counts(space)}
+    counted = {name: number for name, number, _ in space_sizes.counts(space)}
     found = [plural(counted["signature"] or 0, "configuration")]
     if (feasible := counted.get("feasible")) is not None:
         found.append(f"{feasible:,} feasible")

@@ -18,8 +18,7 @@ from report_maps import ABORTED, MXFP4
 
 from gluonmap.diff.comparison import difference
 from gluonmap.model import codec
-from gluonmap.report.html import comparison, site
-from gluonmap.report.html import page as pages
+from gluonmap.report.html import diff_page, map_page, site
 from gluonmap.report.plain_text import visible
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -53,13 +52,13 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     spaces = {name: codec.read_map(path) for name, path in MAPS.items()}
     for name, space in spaces.items():
-        (folder / f"{name}.html").write_bytes(pages.render(space, home="index.html"))
+        (folder / f"{name}.html").write_bytes(map_page.render(space, home="index.html"))
     made = {
-        "marks": pages.render(MXFP4),
-        "race": pages.render(together(), [raced(together())]),
-        "failing": pages.render(ABORTED),
-        "hostile": pages.render(hostile(HOSTILE), [raced(hostile(HOSTILE))], warnings=[HOSTILE]),
-        "long": pages.render(hostile("x" * 10_000)),
+        "marks": map_page.render(MXFP4),
+        "race": map_page.render(together(), [raced(together())]),
+        "failing": map_page.render(ABORTED),
+        "hostile": map_page.render(hostile(HOSTILE), [raced(hostile(HOSTILE))], warnings=[HOSTILE]),
+        "long": map_page.render(hostile("x" * 10_000)),
         "index": site.index([(f"{name}.html", space) for name, space in [*spaces.items(), ("failing", ABORTED)]]),
     }
     spaces |= {
@@ -67,11 +66,11 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "gfx950": codec.read_map(REPOSITORY / "reports/rmsnorm.gfx950.json"),
     }
     made |= {
-        name: comparison.render(difference(spaces[one], spaces[other]), (f"{one}.json", f"{other}.json"))
+        name: diff_page.render(difference(spaces[one], spaces[other]), (f"{one}.json", f"{other}.json"))
         for name, (one, other) in COMPARED.items()
     }
     for name, text in (("diff-hostile", HOSTILE), ("diff-long", "x" * 10_000)):
-        made[name] = comparison.render(difference(*with_texts(text)), (text, text))
+        made[name] = diff_page.render(difference(*with_texts(text)), (text, text))
     for name, data in made.items():
         (folder / f"{name}.html").write_bytes(data)
     return folder
@@ -157,10 +156,10 @@ def test_a_click_opens_a_value_and_closes_the_other_one_of_its_knob(visit: Any) 
     cells = page.locator(".cell")
     cells.nth(0).click()
     cells.nth(1).click()
-    assert shown(page) == ["k1-2-told"]
-    told = page.locator("#k1-2-told").inner_text()
+    assert shown(page) == ["k1-2-details"]
+    details = page.locator("#k1-2-details").inner_text()
     for text in ("CRASHED SIGABRT", "Invalid basis 128", "gemm_mxfp4.py:139", "gluonmap repeat reports/cdna4"):
-        assert text in told
+        assert text in details
     cells.nth(1).click()
     assert shown(page) == []
 
@@ -179,17 +178,17 @@ def test_a_link_to_a_value_opens_it(visit: Any) -> None:
     page = visit("mxfp4")
     page.goto(f"{page.url}#k6-1")
     page.reload()
-    assert shown(page) == ["k6-1-told"]
+    assert shown(page) == ["k6-1-details"]
 
 
 def test_every_value_of_two_maps_is_reached_by_tab_and_opens_both_sides(visit: Any) -> None:
     page = visit("diff")
     page.locator(".cell").first.focus()
     for _ in range(page.locator(".cell").count()):
-        told = page.evaluate("document.activeElement.getAttribute('aria-controls')")
+        details = page.evaluate("document.activeElement.getAttribute('aria-controls')")
         page.keyboard.press("Enter")
-        assert told in shown(page)
-        sides = page.locator(f"#{told} h4").all_inner_texts()
+        assert details in shown(page)
+        sides = page.locator(f"#{details} h4").all_inner_texts()
         assert [side.split()[0] for side in sides] == ["A", "B"]
         page.keyboard.press("Escape")
         assert shown(page) == []
@@ -368,8 +367,8 @@ def test_hostile_texts_stand_on_the_page_as_they_are_and_run_nothing(visit: Any)
     page = visit("hostile")
     assert page.locator("h1 .kernel").text_content() == visible(HOSTILE)
     page.locator(".cell").first.click()
-    told = page.locator(".details:visible")
-    assert visible(HOSTILE) in told.inner_text()
+    details = page.locator(".details:visible")
+    assert visible(HOSTILE) in details.inner_text()
     assert page.locator("img, main script").count() == 0
 
 
@@ -384,8 +383,8 @@ def test_hostile_texts_stand_on_the_page_of_two_maps_and_run_nothing(visit: Any)
 def test_a_long_line_is_cut_and_opens_whole(visit: Any) -> None:
     page = visit("long")
     page.locator(".cell").first.click()
-    told = page.locator(".details:visible")
-    whole = told.locator("details").first
+    details = page.locator(".details:visible")
+    whole = details.locator("details").first
     assert not whole.locator("pre").is_visible()
     whole.locator("summary").click()
     assert whole.locator("pre").inner_text() == "x" * 10_000

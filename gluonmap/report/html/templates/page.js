@@ -9,7 +9,7 @@
       other.setAttribute("aria-expanded", on);
       document.getElementById(other.getAttribute("aria-controls")).hidden = !on;
     }
-    row.querySelector(".told").hidden = !open;
+    row.querySelector(".opened").hidden = !open;
   };
   for (const cell of document.querySelectorAll(".cell")) {
     cell.addEventListener("click", () => show(cell, cell.getAttribute("aria-expanded") !== "true"));

@@ -1,7 +1,7 @@
-"""The shell of every HTML page of the tool: style and script inside the file, nothing fetched, no text that is markup.
+"""Templates of all HTML pages: style and script are in the file, nothing is fetched, and text is never markup.
 
-A page is a template in `templates/` that extends `base.html.jinja` (blocks `title`, `sections`, `main`) and takes what
-it repeats from `pieces.html.jinja`.
+A page is a template in `templates/` that extends `base.html.jinja` (blocks `title`, `main`) and takes
+shared macros from `pieces.html.jinja`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 MOST_WHOLE = 20_000
-"""Characters of one text of a compiler that a page holds; the map holds all."""
+"""Number of characters that a page shows of one compiler message; the map has all."""
 
 
-def page(template: str, **context: Any) -> bytes:
+def render_template(template: str, **context: Any) -> bytes:
     """Return the page that a template makes of its context, as UTF-8.
 
     Text of the context shows literally, whatever it holds: tags, entities, control characters, lone surrogates.
@@ -48,7 +48,7 @@ def _environment() -> Environment:
     made.globals["most_whole"] = MOST_WHOLE
     made.globals["style"] = Markup(_stored("page.css"))
     made.globals["script"] = Markup(script)
-    # By its hash, so that nothing else in the page could run as script even if it got there.
+    # The policy of the page names the script by its hash, so injected text could not run as script.
     made.globals["script_hash"] = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return made
 
@@ -58,12 +58,12 @@ def _stored(name: str) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """What a template prints: text of ours and of others with every character seen; markup as it is."""
+    """Return text with every character visible, and markup unchanged: the `finalize` of all templates."""
     return value if hasattr(value, "__html__") else visible(str(value))
 
 
 def _lines(text: str) -> Markup:
-    """A text of several lines, its lines kept."""
+    """Return a text of several lines as markup that keeps the lines."""
     from markupsafe import Markup, escape
 
     return Markup("\n").join(escape(visible(line)) for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""What the programs of equal configurations take in the one map and in the other, as tables that sort by growth."""
+"""Resources of the programs of equal configurations in both maps, as tables that sort by growth."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gluonmap.report.plain_text import config_text, value_label
 from gluonmap.report.resources import resource_name
 
 WORST = ("spills", "sgpr_spills", "scratch_bytes", "vgpr")
-"""Resources by whose growth the pairs are ordered."""
+"""Resources by whose growth the pairs are sorted, the most important first."""
 COSTLY = WORST[:3]
-"""Their growth costs speed for sure."""
+"""Resources whose growth costs speed for sure."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One figure of one pair, or an extreme over all of them; `by` is what a table sorts it by."""
+class FigureChange:
+    """A figure of one pair, or an extreme over all pairs; `by` is the sort key of its column."""
 
     text: str
     by: int
@@ -29,43 +29,43 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """One resource over all pairs."""
+class ResourceSummary:
+    """A resource over all pairs."""
 
     name: str
     grew: int
     shrank: int
-    most: Change | None
-    least: Change | None
+    most: FigureChange | None
+    least: FigureChange | None
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One pair of programs."""
+class ProgramPairRow:
+    """A pair of programs."""
 
     settings: tuple[Setting, ...]
-    figures: tuple[Change | None, ...]
+    figures: tuple[FigureChange | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ProgramPairTable:
     """The pairs in which anything changed."""
 
     knobs: tuple[str, ...]
-    """Those that differ between pairs."""
+    """Knobs that differ between pairs."""
     fixed: str
     heads: tuple[str, ...]
     """Resources with their units."""
-    rows: tuple[Row, ...]
+    rows: tuple[ProgramPairRow, ...]
     total: int
     still: int
     """Pairs that take the same on both sides."""
 
 
-def summaries(found: Difference) -> list[Summary]:
+def summaries(found: Difference) -> list[ResourceSummary]:
     """Return the resources that are not the same everywhere."""
     return [
-        Summary(
+        ResourceSummary(
             _head(found, change.resource),
             change.grew,
             change.shrank,
@@ -76,15 +76,15 @@ def summaries(found: Difference) -> list[Summary]:
     ]
 
 
-def table(found: Difference) -> Table | None:
-    """Return the pairs of programs of equal configurations that take something else; None where there are none."""
+def table(found: Difference) -> ProgramPairTable | None:
+    """Return the pairs of programs whose resources differ; None if there are none."""
     fields = [change.resource for change in changed(found)]
     pairs = distinct(found.pairs)
-    moving = sorted((pair for pair in pairs if _moves(pair, fields)), key=_growth_of_worst)
+    moving = sorted((pair for pair in pairs if _changes(pair, fields)), key=_growth_of_worst)
     if not moving:
         return None
     knobs = [name for name in moving[0].config if len({repr(pair.config[name]) for pair in moving}) > 1]
-    return Table(
+    return ProgramPairTable(
         knobs=tuple(knobs),
         fixed=config_text({n: v for n, v in moving[0].config.items() if n not in knobs}),
         heads=tuple(_head(found, field) for field in fields),
@@ -99,23 +99,25 @@ def _head(found: Difference, field: str) -> str:
     return f"{head},{unit}" if unit else head
 
 
-def _row(pair: ProgramPair, knobs: Sequence[str], fields: Sequence[str]) -> Row:
-    return Row(
+def _row(pair: ProgramPair, knobs: Sequence[str], fields: Sequence[str]) -> ProgramPairRow:
+    return ProgramPairRow(
         tuple(Setting(value_label(pair.config[name]), name in pair.moves) for name in knobs),
         tuple(_change(growth(pair, field)) for field in fields),
     )
 
 
-def _change(told: Growth | None) -> Change | None:
-    if told is None:
+def _change(change: Growth | None) -> FigureChange | None:
+    if change is None:
         return None
-    text = f"{told.before:,} → {told.after:,}" if told.amount else f"{told.after:,}"
-    return Change(text, told.amount, alarm=told.amount > 0 and told.resource in COSTLY, moved=told.amount != 0)
+    text = f"{change.before:,} → {change.after:,}" if change.amount else f"{change.after:,}"
+    return FigureChange(
+        text, change.amount, alarm=change.amount > 0 and change.resource in COSTLY, moved=change.amount != 0
+    )
 
 
-def _moves(pair: ProgramPair, fields: Sequence[str]) -> bool:
-    return any(told.amount for field in fields if (told := growth(pair, field)))
+def _changes(pair: ProgramPair, fields: Sequence[str]) -> bool:
+    return any(change.amount for field in fields if (change := growth(pair, field)))
 
 
 def _growth_of_worst(pair: ProgramPair) -> tuple[int, ...]:
-    return tuple(-told.amount if (told := growth(pair, field)) else 0 for field in WORST)
+    return tuple(-change.amount if (change := growth(pair, field)) else 0 for field in WORST)

@@ -1,9 +1,8 @@
-"""What a map says of all knobs together, in lines that terminal and Markdown share."""
+"""Statements of a map on all knobs together, shared by terminal, Markdown and HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gluonmap.constraints.semantics import holds
 from gluonmap.model import targets
@@ -16,23 +15,16 @@ from gluonmap.query import coverage
 from gluonmap.query.constraint_summary import constraint_summary
 from gluonmap.query.observations import Observations, observations
 from gluonmap.report.knobs import source_demand
-from gluonmap.report.plain_text import config_text, listed, plural, shorten, value_label, visible
+from gluonmap.report.plain_text import Statement, config_text, listed, plural, shorten, value_label, visible
 
 MOST_FREED = 8
 MOST_MOVED = 3
-"""Differences between two configurations that an example may have."""
+"""Largest number of differing knobs in an example of a failing and a passing configuration."""
 MOST_EXAMPLES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One statement, and what stands behind it."""
-
-    text: str
-    details: tuple[str, ...] = ()
-
-
 def title(joint: Joint) -> str:
+    """Return the heading, with the number of questions."""
     asked = f"{plural(joint.learning, 'question')} to learn"
     if joint.validating:
         asked += f", {joint.validating:,} to certify"
@@ -40,7 +32,7 @@ def title(joint: Joint) -> str:
 
 
 def sizes(joint: Joint) -> str:
-    """The signature, what of it is feasible, what of that is a program of its own, and what failed when executed."""
+    """Return the sizes: configurations, feasible ones, distinct programs, and programs that failed when executed."""
     failed = f" {plural(len(joint.refused), 'program')} did not pass when executed." if joint.refused else ""
     return _sizes(joint) + failed
 
@@ -61,12 +53,12 @@ def _sizes(joint: Joint) -> str:
     return f"{text} → at most {counted} by the rules below; of {asked:,} compiled ones {len(joint.programs):,} differ."
 
 
-def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
-    """Headings and what stands below them; what has nothing to say is left out."""
+def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Statement]]]:
+    """Yield headings with their statements; empty ones are left out."""
     for heading, lines in (
         ("", notes(joint)),
         ("A configuration is feasible where", constraints(space, joint)),
-        ("Free together", freed(space)),
+        ("Values that fail alone and pass with others", freed(space)),
         ("When a knob matters", conditions(space)),
         ("Bytes of shared memory", formula(space)),
         (f"Certificate, at {joint.certificate.confidence:.0%} confidence", certificate(joint)),
@@ -76,29 +68,33 @@ def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Line]]]:
             yield heading, lines
 
 
-def constraints(space: SpaceMap, joint: Joint) -> list[Line]:
-    """The constraints; demands of the source that add nothing to the others are told in one line."""
+def constraints(space: SpaceMap, joint: Joint) -> list[Statement]:
+    """Return the constraints; demands of the source that add nothing to the others share one statement."""
     shown, found = [joint.constraints[n] for n in constraint_summary(joint).shown], observations(space)
-    return [Line(visible(item.words), tuple(_behind(found, item))) for item in shown] + beside(joint)
+    return [Statement(visible(item.words), tuple(_behind(found, item))) for item in shown] + summed_up(joint)
 
 
-def beside(joint: Joint) -> list[Line]:
-    """The constraints that are told together: single failures in great number, and what adds nothing to the others."""
-    of = constraint_summary(joint)
-    many, implied, untried = ([joint.constraints[n] for n in places] for places in (of.lone, of.implied, of.untried))
-    said = {joint.constraints[n].words for n in (*of.shown, *of.lone)}
+def summed_up(joint: Joint) -> list[Statement]:
+    """Return the statements that sum up constraints: many single failures, and demands that add nothing."""
+    groups = constraint_summary(joint)
+    many, implied, untried = (
+        [joint.constraints[n] for n in places] for places in (groups.lone, groups.implied, groups.untried)
+    )
+    said = {joint.constraints[n].words for n in (*groups.shown, *groups.lone)}
     found = []
     if many:
         text = f"{len(many)} combinations that failed once each, which no rule explains: there are likely more of them"
-        found.append(Line(text, tuple(visible(item.words) for item in many[:MOST_EXAMPLES])))
+        found.append(Statement(text, tuple(visible(item.words) for item in many[:MOST_EXAMPLES])))
     if implied:
         texts = {f"{item.words}{_at(item.line)}" for item in implied if item.words not in said} or {
             f"{item.reason}{_at(item.line)}" for item in implied
         }
-        found.append(Line("what else the source demands follows from these", (", ".join(sorted(texts)),)))
+        found.append(Statement("what else the source demands follows from these", (", ".join(sorted(texts)),)))
     if untried:
         texts = {f"{item.words}{_at(item.line)}" for item in untried}
-        found.append(Line("demanded by the source, and broken by no configuration here", (", ".join(sorted(texts)),)))
+        found.append(
+            Statement("demanded by the source, and broken by no configuration here", (", ".join(sorted(texts)),))
+        )
     return found
 
 
@@ -117,8 +113,8 @@ def _behind(found: Observations, item: Constraint) -> Iterator[str]:
         one, other = seen.failing, seen.passing
         moved = [name for name in one if one[name] != other[name] or type(one[name]) is not type(other[name])]
         if len(moved) <= MOST_MOVED:
-            beside = [name for name in one if name in item.scope and name not in moved]
-            where = f", beside {_at_values(one, beside)}" if beside else ""
+            common = [name for name in one if name in item.scope and name not in moved]
+            where = f", both with {_at_values(one, common)}" if common else ""
             yield f"for example {_at_values(one, moved)} fails where {_at_values(other, moved)} passes{where}"
     if item.alternatives:
         yield f"cannot be told apart here from: {'; '.join(item.alternatives[:3])}"
@@ -137,8 +133,8 @@ def _line_words(line: str) -> str:
     return f"line {number}" if file else line
 
 
-def freed(space: SpaceMap) -> list[Line]:
-    """Values that fail alone and pass together with others."""
+def freed(space: SpaceMap) -> list[Statement]:
+    """Return the values that fail alone and pass together with other moves."""
     joint = space.joint
     if joint is None:
         return []
@@ -147,19 +143,19 @@ def freed(space: SpaceMap) -> list[Line]:
         failing = [
             v.value
             for v in knob.values
-            # What fails on a device was seen passing by compiles alone.
+            # A value that fails on a device passed its compile, so a pass next to other moves frees nothing.
             if v.effect is Effect.ABORTING and not v.measured and v.value in joint.domains.get(name, ())
         ]
         for value in failing:
-            if beside := _passes_beside(space, joint, name, value):
-                others = listed(f"{n} = {value_label(v)}" for n, v in beside.items())
-                found.append(Line(f"{name} = {value_label(value)} fails alone, and passes with {others}"))
-    more = [Line(f"and {len(found) - MOST_FREED} more")] if len(found) > MOST_FREED else []
+            if moves := _moves_that_free(space, joint, name, value):
+                others = listed(f"{n} = {value_label(v)}" for n, v in moves.items())
+                found.append(Statement(f"{name} = {value_label(value)} fails alone, and passes with {others}"))
+    more = [Statement(f"and {len(found) - MOST_FREED} more")] if len(found) > MOST_FREED else []
     return [*found[:MOST_FREED], *more]
 
 
-def _passes_beside(space: SpaceMap, joint: Joint, knob: str, value: Value) -> Config:
-    """The fewest other moves with which a value was seen passing, less those that no constraint asks for."""
+def _moves_that_free(space: SpaceMap, joint: Joint, knob: str, value: Value) -> Config:
+    """Return the fewest other moves with which a value was seen passing, without those that no constraint requires."""
     names, baseline = tuple(joint.domains), space.baseline
     place = names.index(knob)
     rows = [item.values for item in joint.tried if item.outcome == Outcome.PASS and item.values[place] == value]
@@ -172,8 +168,8 @@ def _passes_beside(space: SpaceMap, joint: Joint, knob: str, value: Value) -> Co
     return best
 
 
-def conditions(space: SpaceMap) -> list[Line]:
-    """When a knob matters, and which of its values are one program."""
+def conditions(space: SpaceMap) -> list[Statement]:
+    """Return the conditions under which knobs matter, and the values that are one program."""
     joint = space.joint
     if joint is None:
         return []
@@ -183,18 +179,18 @@ def conditions(space: SpaceMap) -> list[Line]:
             pairs = (
                 f"{item.changed:,} pairs of configurations that differ in it alone are two programs, {item.same:,} one"
             )
-            found.append(Line(item.words, (pairs,)))
+            found.append(Statement(item.words, (pairs,)))
     idle = [item for item in joint.inertness if item.condition == ""]
     if idle:
         fewest = min(item.same for item in idle)
         names = listed([item.knob for item in idle])
-        found.append(Line(f"{names} changed nothing in any context tried ({fewest} comparisons at least, each)"))
-    told = {item.knob for item in joint.inertness if item.condition == "" or item.relation is not None}
+        found.append(Statement(f"{names} changed nothing in any context tried ({fewest} comparisons at least, each)"))
+    settled = {item.knob for item in joint.inertness if item.condition == "" or item.relation is not None}
     for classes in joint.value_classes:
         groups = [" = ".join(value_label(v) for v in group) for group in classes.classes if len(group) > 1]
-        if groups and not (classes.knob in told and (classes.where or len(classes.classes) == 1)):
+        if groups and not (classes.knob in settled and (classes.where or len(classes.classes) == 1)):
             where = f" where {classes.where}" if classes.where else " wherever they were compared"
-            found.append(Line(f"{classes.knob}: {', '.join(groups)} {_are_one(groups)}{where}"))
+            found.append(Statement(f"{classes.knob}: {', '.join(groups)} {_are_one(groups)}{where}"))
     return found
 
 
@@ -202,31 +198,34 @@ def _are_one(groups: list[str]) -> str:
     return "are one program" if len(groups) == 1 else "are one program each"
 
 
-def formula(space: SpaceMap) -> list[Line]:
-    """The bytes of shared memory, beside the target's limit."""
+def formula(space: SpaceMap) -> list[Statement]:
+    """Return the formula of the bytes of shared memory, with the target's limit."""
     if space.joint is None or not space.joint.formula:
         return []
-    return [Line(f"{space.joint.formula} ≤ {targets.find(space.target).shared_bytes:,}")]
+    return [Statement(f"{space.joint.formula} ≤ {targets.find(space.target).shared_bytes:,}")]
 
 
-def certificate(joint: Joint) -> list[Line]:
+def certificate(joint: Joint) -> list[Statement]:
+    """Return the statements of the certificate, and how many values, pairs and triples were seen passing."""
     names = {1: "values", 2: "value pairs", 3: "value triples"}
-    found = [Line(statement) for statement in joint.certificate.statements]
+    found = [Statement(statement) for statement in joint.certificate.statements]
     found += [
-        Line(f"{names.get(c.order, f'combinations of {c.order}')} seen passing: {c.seen:,} of {c.possible:,} possible")
+        Statement(
+            f"{names.get(c.order, f'combinations of {c.order}')} seen passing: {c.seen:,} of {c.possible:,} possible"
+        )
         for c in joint.coverage
     ]
     return found
 
 
-def doubts(joint: Joint) -> list[Line]:
-    """What was asked and is no evidence."""
+def doubts(joint: Joint) -> list[Statement]:
+    """Return the answers that are no evidence: unstable ones and missing ones."""
     found = [
-        Line(f"{_settings(item.config)}: {' and '.join(item.outcomes)}") for item in joint.unstable[:MOST_EXAMPLES]
+        Statement(f"{_settings(item.config)}: {' and '.join(item.outcomes)}") for item in joint.unstable[:MOST_EXAMPLES]
     ]
     if joint.unknown:
         examples = tuple(_settings(config) for config in joint.unknown[:MOST_EXAMPLES])
-        found.append(Line(f"{plural(len(joint.unknown), 'configuration')} without an answer", examples))
+        found.append(Statement(f"{plural(len(joint.unknown), 'configuration')} without an answer", examples))
     return found
 
 
@@ -234,15 +233,18 @@ def _settings(config: Config) -> str:
     return config_text(config)
 
 
-def notes(joint: Joint) -> list[Line]:
-    found = [Line(note) for note in joint.notes]
+def notes(joint: Joint) -> list[Statement]:
+    """Return the notes on learning; if it ended early, that comes first."""
+    found = [Statement(note) for note in joint.notes]
     if joint.stopped:
-        found.insert(0, Line(f"Learning ended before its time ({joint.stopped}); the same command goes on from there."))
+        found.insert(
+            0, Statement(f"Learning ended before its time ({joint.stopped}); the same command goes on from there.")
+        )
     return found
 
 
 def commands(space: SpaceMap) -> list[tuple[str, str]]:
-    """What to do with the map next, and the command for it."""
+    """Return possible next steps with the map, each with its command."""
     path = space.repeat.removeprefix("gluonmap repeat ")
     if space.joint is None or not path or not space.joint.programs:
         return []

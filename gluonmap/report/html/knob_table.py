@@ -1,4 +1,4 @@
-"""The coloured cells of the knob table, and what each tells when it is opened."""
+"""The coloured cells of the knob table, and the details that each shows when it is opened."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from gluonmap.model.candidate import Stage, Value
 from gluonmap.model.knobs import Effect
 from gluonmap.model.space_map import KnobMap, Measured, SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Resources
-from gluonmap.report import execution
-from gluonmap.report import figures as counts
+from gluonmap.report import execution, run_figures
 from gluonmap.report.knobs import Token, knobs_by_class, knobs_by_signature, value_chains
 from gluonmap.report.marks import EFFECT_MARKS, Mark, fails
 from gluonmap.report.plain_text import listed, location, value_label
@@ -37,14 +36,14 @@ TONES: dict[str, str] = {
     "not executed": "unknown",
     "unknown": "unknown",
 }
-"""The word of a mark -> the class of style that colours it."""
+"""Word of a mark -> suffix of the CSS class that colours it."""
 
 CHANGES = EFFECT_MARKS[Effect.CHANGES_RESULT].word
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line of a value's details. `style`: "text", "code", "long" (a compiler's own words) or "command"."""
+    """A line of details. `style`: "text", "code", "long" (a compiler's own words) or "command"."""
 
     name: str
     text: str
@@ -52,25 +51,25 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One value of one knob."""
+class ValueCell:
+    """A value of a knob."""
 
     id: str
     label: str
     mark: Mark
     tone: str
     note: str
-    """Signal or exception, where it is not what the last such mark of the knob had."""
+    """Signal or exception; empty if the knob's last value with this mark had the same."""
     said: str
-    """For who cannot see the cell: "64, crashed, SIGABRT"."""
+    """Text for screen readers: "64, crashed, SIGABRT"."""
     headline: str
     facts: tuple[Fact, ...]
     figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One knob."""
+class KnobTableRow:
+    """A knob with its values."""
 
     id: str
     name: str
@@ -79,17 +78,17 @@ class Row:
     knob_class: str
     baseline: str
     why: str
-    chains: tuple[tuple[Cell, ...], ...]
-    """Values of one program stand in one chain."""
+    chains: tuple[tuple[ValueCell, ...], ...]
+    """Values with equal programs form one chain."""
 
 
-def rows(space: SpaceMap) -> list[Row]:
+def rows(space: SpaceMap) -> list[KnobTableRow]:
     """Return the knobs in the reports' order."""
     numbers = {name: number for number, (name, _) in enumerate(knobs_by_signature(space), 1)}
     return [_row(space, f"k{numbers[name]}", name, knob) for name, knob in knobs_by_class(space)]
 
 
-def _row(space: SpaceMap, anchor: str, name: str, knob: KnobMap) -> Row:
+def _row(space: SpaceMap, anchor: str, name: str, knob: KnobMap) -> KnobTableRow:
     values: dict[str, list[tuple[int, ValueMap]]] = {}
     for number, value in enumerate(knob.values, 1):
         values.setdefault(value_label(value.value), []).append((number, value))
@@ -102,13 +101,13 @@ def _row(space: SpaceMap, anchor: str, name: str, knob: KnobMap) -> Row:
         chains.append(tuple(cells))
     line = f"line {knob.line}" if knob.line is not None else ""
     baseline = value_label(knob.baseline)
-    return Row(anchor, name, str(knob.kind), line, str(knob.knob_class), baseline, knob.why, tuple(chains))
+    return KnobTableRow(anchor, name, str(knob.kind), line, str(knob.knob_class), baseline, knob.why, tuple(chains))
 
 
-def _cell(space: SpaceMap, anchor: str, name: str, knob: KnobMap, value: ValueMap, token: Token) -> Cell:
+def _cell(space: SpaceMap, anchor: str, name: str, knob: KnobMap, value: ValueMap, token: Token) -> ValueCell:
     mark = token.mark
     parts = [token.text, mark.word, value.kind if fails(value) and mark.word != CHANGES else ""]
-    return Cell(
+    return ValueCell(
         id=anchor,
         label=token.text,
         mark=mark,
@@ -122,15 +121,15 @@ def _cell(space: SpaceMap, anchor: str, name: str, knob: KnobMap, value: ValueMa
 
 
 def counted(own: Measured | UnsetType, baseline: Measured | UnsetType = UNSET) -> tuple[Figure, ...]:
-    """Return what a run on the CPU counted; none where there was no run."""
+    """Return the counts of a run on the CPU; none if there was no run."""
     base = baseline.figures if baseline else None
-    return counts.telling([counts.figures(own.figures, base)])[0] if own else ()
+    return run_figures.without_empty_figures([run_figures.run_figures(own.figures, base)])[0] if own else ()
 
 
 def figures(target: str, resources: Resources | None) -> tuple[Figure, ...]:
-    """Return the resources, in the words of the target's maker; none where they are not known.
+    """Return the resources, in the words of the target's maker; none if they are not known.
 
-    Beside what the map holds, the warps that fit a multiprocessor, where a formula tells.
+    The warps that fit a multiprocessor are not in the map: they are added where a formula gives them.
     """
     if resources is None:
         return ()
@@ -143,7 +142,7 @@ def figures(target: str, resources: Resources | None) -> tuple[Figure, ...]:
 
 
 def facts(value: ValueMap, file: str, equivalent: Sequence[Sequence[Value]] = ()) -> Iterator[Fact]:
-    """Yield what is known of a value; `equivalent` are groups of values that are one program."""
+    """Yield the details of a value; `equivalent` are groups of values that are one program."""
     stage = f" in {value.stage}" if value.stage else ""
     status = f", exit status {value.exit_status}" if value.exit_status not in (None, 0) else ""
     yield Fact("outcome", f"{value.outcome}{f' {value.kind}' if value.kind else ''}{stage}{status}")
@@ -155,7 +154,7 @@ def facts(value: ValueMap, file: str, equivalent: Sequence[Sequence[Value]] = ()
         yield Fact("kernel line", location(value.file or file, value.line), "code")
     for text in dict.fromkeys(value.because):
         yield Fact("forbidden by", text)
-    yield from _told_by_execution(value)
+    yield from _execution_facts(value)
     for text in value.warnings:
         yield Fact("warning", text, "long")
     if value.digest:
@@ -175,7 +174,7 @@ def _effect(value: ValueMap, equivalent: Sequence[Sequence[Value]]) -> str:
     return "; ".join(part for part in (str(value.effect), changes, same) if part)
 
 
-def _told_by_execution(value: ValueMap) -> Iterator[Fact]:
+def _execution_facts(value: ValueMap) -> Iterator[Fact]:
     if isinstance(value.measured, UnsetType):
         return
     row = execution.row("", value.outcome, value.kind, value.measured)
@@ -187,8 +186,8 @@ def _told_by_execution(value: ValueMap) -> Iterator[Fact]:
         for name, text in (("error", row.error), ("median µs", row.time), ("remark", row.remark)):
             if text:
                 yield Fact(name, text)
-        for line in execution.found_of("", value.measured.check):
-            yield Fact("found", execution.found_text(line), "long")
+        for line in execution.findings_of("", value.measured.check):
+            yield Fact("found", execution.finding_text(line), "long")
 
 
 def _watched(check: Check | None) -> str:

@@ -1,4 +1,4 @@
-"""A race's times with their spread, the noise floor, and who ties."""
+"""The section on a race: times with their spread, the noise floor, and ties."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.race_record import Finalist, RaceRecord
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report.html import cells
-from gluonmap.report.html.drawing import Track, track
+from gluonmap.report.html import knob_table
+from gluonmap.report.html.drawing import RaceChart, race_chart
 from gluonmap.report.plain_text import config_text, plural
 from gluonmap.report.race import numbers
 from gluonmap.report.resources import Figure
 
 
 @dataclass(frozen=True, slots=True)
-class Lap:
-    """One finalist as a line of the table."""
+class FinalistRow:
+    """A finalist as a row of the table."""
 
     what: str
     baseline: bool
@@ -30,47 +30,47 @@ class Lap:
 
 
 @dataclass(frozen=True, slots=True)
-class Race:
-    """One record."""
+class RaceSection:
+    """One race as the page shows it."""
 
     title: str
     verdict: str
     facts: tuple[tuple[str, str], ...]
     heads: tuple[str, ...]
-    laps: tuple[Lap, ...]
-    track: Track | None
+    laps: tuple[FinalistRow, ...]
+    track: RaceChart | None
     raced: tuple[tuple[str, str], ...]
-    """Every configuration of the autotuner's race, the fastest first, with its µs."""
+    """Every configuration of the autotuner's race, the fastest first, with its time in µs."""
     failures: tuple[tuple[str, str], ...]
 
 
-def race(space: SpaceMap, record: RaceRecord) -> Race:
-    """Return what a page shows of one race."""
+def race_section(space: SpaceMap, record: RaceRecord) -> RaceSection:
+    """Return the section on one race."""
     base = record.finalists[0].config if record.finalists else dict(space.baseline)
     finalists = sorted(record.finalists, key=lambda item: (item.against_baseline.ratio.ratio, item.median_us))
     names = [_moves(item.config, base) for item in finalists]
-    figures = [cells.figures(record.target, item.resources) for item in finalists]
+    figures = [knob_table.figures(record.target, item.resources) for item in finalists]
     heads = tuple(dict.fromkeys(figure.head for row in figures for figure in row))
     heads = tuple(h for h in heads if len({_of(row, h).text for row in figures}) > 1)
     timed = sorted((us, number) for number, (_, us) in enumerate(record.raced_us) if us is not None)
-    return Race(
+    return RaceSection(
         title=f"{config_text(record.shape)} on {record.device}",
         verdict=record.verdict,
         facts=tuple(_facts(record, base)),
         heads=heads,
         laps=tuple(
-            _lap(item, name, item.config == base, tuple(_of(row, head) for head in heads))
+            _finalist_row(item, name, item.config == base, tuple(_of(row, head) for head in heads))
             for item, name, row in zip(finalists, names, figures, strict=True)
         ),
-        track=track(finalists, record.floor, names) if finalists else None,
+        track=race_chart(finalists, record.floor, names) if finalists else None,
         raced=tuple((_moves(record.raced_us[number][0], base), f"{us:,.1f}") for us, number in timed),
         failures=tuple((_moves(config, base), text) for config, text in record.failures),
     )
 
 
-def _lap(item: Finalist, name: str, baseline: bool, figures: tuple[Figure, ...]) -> Lap:
+def _finalist_row(item: Finalist, name: str, baseline: bool, figures: tuple[Figure, ...]) -> FinalistRow:
     ratio = item.against_baseline.ratio
-    return Lap(
+    return FinalistRow(
         what=name,
         baseline=baseline,
         median=f"{item.median_us:,.1f}",

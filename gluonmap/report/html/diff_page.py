@@ -1,4 +1,4 @@
-"""The page of two maps compared."""
+"""The page of a comparison of two maps."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from gluonmap.diff.knobs import KnobChange
 from gluonmap.diff.regressions import Regression
 from gluonmap.diff.spaces import SIZES, Shared, SpaceCount
 from gluonmap.report.diff import constraints, headline, knobs, regressions, resources, sections, spaces
-from gluonmap.report.html import funnel, growths, shell, turned
+from gluonmap.report.html import changed_values, resource_changes, space_sizes, templating
 from gluonmap.report.html.programs import MOST_ROWS, Setting
-from gluonmap.report.joint import Line
 from gluonmap.report.map_header import target_name
-from gluonmap.report.plain_text import value_label, visible
+from gluonmap.report.plain_text import Statement, value_label, visible
 
 NAMES = dict(zip(SIZES, ("signature", "feasible", "programs"), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of what is feasible in one of the maps at least; `width` in per cent of that."""
+class SpacePart:
+    """A part of the configurations that are feasible in at least one map; `width` in per cent of them."""
 
     tone: str
     sign: str
@@ -32,29 +31,29 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class KnobRow:
-    """A knob of which the maps say different things; the class of one that a map does not turn is empty."""
+class KnobChangeRow:
+    """A knob on which the maps differ; its class is empty for a map that does not turn it."""
 
     name: str
     before: str
     after: str
-    lines: tuple[Line, ...]
+    lines: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Worse:
-    """One regression."""
+class RegressionRow:
+    """A regression as a row of the table."""
 
     kind: str
     what: str
     by: int
-    """How much grew; 0 where it fails."""
+    """Amount by which a resource grew; 0 for a failure."""
     settings: tuple[Setting, ...]
     handed_over: bool
 
 
 def render(found: Difference, names: tuple[str, str]) -> bytes:
-    """Return the page of what differs between two maps, whose names are given."""
+    """Return the page of a comparison; `names` are those of the two maps."""
     context: dict[str, Any] = {
         "found": found,
         "kernel": _both(found.before.kernel, found.after.kernel),
@@ -63,7 +62,9 @@ def render(found: Difference, names: tuple[str, str]) -> bytes:
         "verdict": verdict(found),
         "changes": headline.changes_told(found),
         "bars": bars(found),
-        "ticks": funnel.ticks([n for count in _sizes(found) for n in (count.before, count.after) if n is not None]),
+        "ticks": space_sizes.ticks(
+            [n for count in _sizes(found) for n in (count.before, count.after) if n is not None]
+        ),
         "parts": list(parts(found.shared)) if found.shared else [],
         "examples": list(spaces.examples(found, found.shared)) if found.shared else [],
         "circumstances": list(sections.circumstances(found)),
@@ -71,20 +72,20 @@ def render(found: Difference, names: tuple[str, str]) -> bytes:
         "worse_knobs": _worse_knobs(found),
         "worse": [_worse(found, item) for item in found.regressions[:MOST_ROWS]],
         "commands": regressions.next_steps(found, names[1]),
-        "turned": (rows := turned.rows(found)),
-        "legend": turned.legend(rows),
+        "turned": (rows := changed_values.rows(found)),
+        "legend": changed_values.legend(rows),
         "knobs": [_knob(change) for change in found.knobs],
         "formula": constraints.formula(found),
-        "constraints": [_constraint(item) for item in found.constraints if constraints.tells(item)],
-        "idle": [_constraint(item) for item in found.constraints if not constraints.tells(item)],
+        "constraints": [_constraint(item) for item in found.constraints if constraints.has_effect(item)],
+        "idle": [_constraint(item) for item in found.constraints if not constraints.has_effect(item)],
         "flips": list(sections.flips(found)),
-        "summaries": growths.summaries(found),
-        "pairs": growths.table(found),
+        "summaries": resource_changes.summaries(found),
+        "pairs": resource_changes.table(found),
         "counts": [row for row in spaces.counts(found) if row[0] not in SIZES],
         "asked": list(spaces.asked(found)),
         "taken": resources.summary(found),
     }
-    return shell.page("diff.html.jinja", **context, home="", sections=_anchors(context))
+    return templating.render_template("diff.html.jinja", **context, home="", sections=_anchors(context))
 
 
 def where(found: Difference) -> str:
@@ -106,7 +107,7 @@ def verdict(found: Difference) -> str:
 
 
 def _anchors(context: dict[str, Any]) -> list[tuple[str, str]]:
-    """Anchors and names of the sections that have something to say."""
+    """Return anchors and names of the sections that are not empty."""
     known = [
         ("regressions", "Regressions", context["worse"]),
         ("values", "Values", context["turned"]),
@@ -126,7 +127,7 @@ def _sizes(found: Difference) -> list[SpaceCount]:
     return [count for count in found.counts if count.name in NAMES]
 
 
-def bars(found: Difference) -> list[tuple[str, funnel.Bar, funnel.Bar]]:
+def bars(found: Difference) -> list[tuple[str, space_sizes.Bar, space_sizes.Bar]]:
     """Return the signature, what of it is feasible and the distinct programs, each of both maps on one scale."""
     sizes = _sizes(found)
     most = max((n for count in sizes for n in (count.before, count.after) if n is not None), default=1)
@@ -140,13 +141,13 @@ def bars(found: Difference) -> list[tuple[str, funnel.Bar, funnel.Bar]]:
     ]
 
 
-def _bar(number: int | None, of: int | None, most: int, at_most: bool) -> funnel.Bar:
-    share = "" if number is None or not of else funnel.share(number, of)
+def _bar(number: int | None, of: int | None, most: int, at_most: bool) -> space_sizes.Bar:
+    share = "" if number is None or not of else space_sizes.share(number, of)
     share = f"at most, {share}" if at_most and share else share
-    return funnel.Bar("", "" if number is None else f"{number:,}", share, funnel.length(number, most))
+    return space_sizes.Bar("", "" if number is None else f"{number:,}", share, space_sizes.length(number, most))
 
 
-def parts(shared: Shared) -> Iterator[Part]:
+def parts(shared: Shared) -> Iterator[SpacePart]:
     """Yield what is feasible in A alone, in both and in B alone, of the values that both maps tried."""
     whole = shared.both + shared.lost + shared.gained
     for tone, sign, number, where in (
@@ -154,34 +155,35 @@ def parts(shared: Shared) -> Iterator[Part]:
         ("both", "=", shared.both, "in both"),
         ("gained", "+", shared.gained, "in B only"),
     ):
-        yield Part(tone, sign, f"{number:,} {where}", round(100 * number / whole, 2) if whole else 0.0)
+        yield SpacePart(tone, sign, f"{number:,} {where}", round(100 * number / whole, 2) if whole else 0.0)
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
 def _worse_knobs(found: Difference) -> list[str]:
-    """Knobs whose values differ between the regressions."""
+    """Return the knobs whose values differ between the regressions."""
     items = found.regressions[:MOST_ROWS]
     return [n for n in found.before.baseline if len({repr(item.config[n]) for item in items}) > 1]
 
 
-def _worse(found: Difference, item: Regression) -> Worse:
+def _worse(found: Difference, item: Regression) -> RegressionRow:
     if item.growth is not None:
         what, by = regressions.grew(found, item.growth), item.growth.amount
     else:
         what, by = (regressions.why_failing(item.after) if item.after else item.why), 0
     settings = tuple(Setting(value_label(item.config[n]), n in item.moves) for n in _worse_knobs(found))
-    return Worse(str(item.kind), what, by, settings, item.handed_over)
+    return RegressionRow(str(item.kind), what, by, settings, item.handed_over)
 
 
-def _knob(change: KnobChange) -> KnobRow:
-    """A knob's classes, and its statements without its name."""
+def _knob(change: KnobChange) -> KnobChangeRow:
+    """Return a knob's classes, and its statements without its name."""
     lines = [
-        Line(line.text.removeprefix(visible(change.knob)).lstrip(" :,"), line.details) for line in knobs.knob(change)
+        Statement(line.text.removeprefix(visible(change.knob)).lstrip(" :,"), line.details)
+        for line in knobs.knob(change)
     ]
     classes = [str(state.knob_class) if state else "" for state in (change.before, change.after)]
-    return KnobRow(change.knob, classes[0], classes[1], tuple(lines))
+    return KnobChangeRow(change.knob, classes[0], classes[1], tuple(lines))
 
 
 def _constraint(change: ConstraintChange) -> tuple[str, str, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""How much of a space is left, as bars on a logarithmic scale."""
+"""The sizes of a space (configurations, feasible ones, programs) as bars on a logarithmic scale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gluonmap.report.plain_text import plural
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One number of the funnel; `width` in per cent of the widest, on a logarithmic scale."""
+    """One size; `width` in per cent of the widest bar, on a logarithmic scale."""
 
     name: str
     number: str
@@ -50,7 +50,7 @@ def counts(space: SpaceMap) -> list[tuple[str, int | None, str]]:
 
 
 def _compiled(joint: Joint) -> tuple[str, int | None, str]:
-    return "compiled", len(joint.programs), "of these to machine code, no two alike"
+    return "compiled", len(joint.programs), "distinct programs, compiled to machine code"
 
 
 def share(part: int, whole: int) -> str:
@@ -62,14 +62,14 @@ def share(part: int, whole: int) -> str:
 
 
 def length(number: int | None, most: int) -> float:
-    """Return the per cent of a logarithmic scale up to `most`; one alone is still seen."""
+    """Return the length of a bar, in per cent of a logarithmic scale up to `most`; the bar of 1 is still visible."""
     if not number:
         return 0.0
     return round(max(1.0, 100 * math.log10(number) / math.log10(most)), 2) if most > 1 else 100.0
 
 
 def ticks(numbers: Sequence[int]) -> list[tuple[float, str]]:
-    """Return powers of ten on the scale of these numbers, place in per cent and text; none for one number alone."""
+    """Return the position (per cent) and text of each power of ten on the scale; none if there is one number only."""
     most = max(numbers, default=1)
     if most <= 1 or len(numbers) == 1:
         return []
@@ -79,6 +79,6 @@ def ticks(numbers: Sequence[int]) -> list[tuple[float, str]]:
 
 
 def _power(power: int) -> str:
-    """A power of ten, short: "100", "10 k", "1 M"."""
+    """Return a power of ten, short: "100", "10 k", "1 M"."""
     unit = " kMGTP"[power // 3] if power < 18 else ""
     return f"{10 ** (power % 3)} {unit}".strip() if unit else f"1e{power}"

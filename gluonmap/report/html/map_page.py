@@ -8,9 +8,8 @@ from typing import Any
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.race_record import RaceRecord
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.report import execution
-from gluonmap.report import joint as together
-from gluonmap.report.html import cells, drawing, funnel, programs, racing, relations, shell
+from gluonmap.report import execution, joint_statements
+from gluonmap.report.html import constraints, drawing, knob_table, pairs, programs, race, space_sizes, templating
 from gluonmap.report.knobs import class_count_text
 from gluonmap.report.map_header import (
     UNSTABLE,
@@ -40,46 +39,46 @@ from gluonmap.report.tables import (
 def render(space: SpaceMap, races: Sequence[RaceRecord] = (), *, home: str = "", warnings: Sequence[str] = ()) -> bytes:
     """Return the page of a map, with the races that were run of it.
 
-    `home` is where its link to the index over many maps leads, if there is one; `warnings` are said at its top.
+    `home` is the address of the index over many maps, if there is one; the page shows `warnings` at its top.
     """
     context = _common(space) | {"home": home, "warnings": warnings}
     if not baseline_compiled(space):
-        return shell.page("failing.html.jinja", **context, facts=_baseline_facts(space), sections=[])
+        return templating.render_template("failing.html.jinja", **context, facts=_baseline_facts(space), sections=[])
     joint = space.joint
-    told = _together(space, joint) if joint is not None else {}
+    joint_part = _together(space, joint) if joint is not None else {}
     found: dict[str, Any] = {
-        "rows": cells.rows(space),
+        "rows": knob_table.rows(space),
         "legend": _legend(space),
         "failures": failing_values(space),
         "changing_title": PART_OF_THE_PROBLEM,
         "changing_terms": PROBLEM_TERMS,
         "unexecuted_title": NUMBERS_UNKNOWN,
-        "tones": cells.TONES,
+        "tones": knob_table.TONES,
         "unjudged": unanswered_values(space),
         "changing": result_changing_values(space),
         "unexecuted": unexecuted_values(space),
         "table": programs.table(space),
         "endless": programs.endless(space),
         "limits": programs.limit(space),
-        "races": [racing.race(space, record) for record in races],
+        "races": [race.race_section(space, record) for record in races],
         "joint": joint,
-        "told": told,
-        "bars": funnel.bars(space),
-        "ticks": funnel.ticks([number for _, number, _ in funnel.counts(space) if number is not None]),
+        "joint_part": joint_part,
+        "bars": space_sizes.bars(space),
+        "ticks": space_sizes.ticks([number for _, number, _ in space_sizes.counts(space) if number is not None]),
         "literals": space.literals,
         "notes": space.notes,
         "passed_with": value_warnings(space),
         "fixed": grouped_by_reason(space.fixed),
         "not_probed": grouped_by_reason(space.not_probed),
         "unanswered": space.unanswered,
-        "commands": together.commands(space),
+        "commands": joint_statements.commands(space),
         "repeats": repeat_commands(space),
     }
-    return shell.page("map.html.jinja", **context, **found, sections=_sections(context, found))
+    return templating.render_template("map.html.jinja", **context, **found, sections=_sections(context, found))
 
 
 def _common(space: SpaceMap) -> dict[str, Any]:
-    """What the pages of passing and of failing baselines have in common."""
+    """Return the context that pages of passing and of failing baselines share."""
     device = execution.title(space)
     return {
         "space": space,
@@ -88,19 +87,19 @@ def _common(space: SpaceMap) -> dict[str, Any]:
         "classes": class_count_text(space),
         "unstable": f"{UNSTABLE}." if space.stable is False else "",
         "header": _header(space),
-        "takes": cells.figures(space.target, space.resources) + cells.counted(space.measured),
+        "takes": knob_table.figures(space.target, space.resources) + knob_table.counted(space.measured),
         "device": device,
-        "measured": [execution.cells(space, row) for row in execution.rows(space)] if device else [],
+        "measured": [execution.row_cells(space, row) for row in execution.rows(space)] if device else [],
         "measured_heads": execution.shown_heads(space),
         "found": execution.findings(space),
-        "found_heads": execution.FOUND_HEADS,
-        "found_title": execution.FOUND,
+        "found_heads": execution.FINDINGS_HEADS,
+        "found_title": execution.FINDINGS_TITLE,
         "measured_terms": list(execution.terms(space)) if device else [],
     }
 
 
 def _header(space: SpaceMap) -> list[tuple[str, str, str]]:
-    """What the map holds for: name, text, style of the text."""
+    """Return the circumstances that the map holds for: name, text, style of the text."""
     program = program_identity(space) if baseline_compiled(space) else ""
     found = [
         ("arguments", specialisation_text(space), "code"),
@@ -113,13 +112,13 @@ def _header(space: SpaceMap) -> list[tuple[str, str, str]]:
 
 
 def _sections(context: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Anchors and names of the sections that have something to say."""
-    joint, told = found["joint"], found["told"]
+    """Return anchors and names of the sections that are not empty."""
+    joint, joint_part = found["joint"], found["joint_part"]
     known = [
         ("knobs", "Knobs", bool(found["rows"])),
         ("failures", "Failures", any(found[name] for name in ("failures", "changing", "unexecuted", "unjudged"))),
         ("constraints", "Constraints", joint is not None),
-        ("pairs", "Pairs", bool(told and (told["heat"] or told["same"]))),
+        ("pairs", "Pairs", bool(joint_part and (joint_part["heat"] or joint_part["same"]))),
         ("programs", "Programs", found["table"] is not None),
         ("device", "Execution" if executed_on_cpu(context["space"]) else "Device", bool(context["measured"])),
         ("race", "Race", bool(found["races"])),
@@ -131,40 +130,40 @@ def _sections(context: dict[str, Any], found: dict[str, Any]) -> list[tuple[str,
 
 
 def _together(space: SpaceMap, joint: Joint) -> dict[str, Any]:
-    heat, more_heat = relations.heat_maps(space)
+    heat, more_heat = pairs.heat_maps(space)
     return {
-        "asked": together.title(joint),
-        "notes": together.notes(joint),
-        "relations": relations.relations(space, joint),
-        "beside": together.beside(joint),
+        "asked": joint_statements.title(joint),
+        "notes": joint_statements.notes(joint),
+        "relations": constraints.constraint_entries(space, joint),
+        "beside": joint_statements.summed_up(joint),
         "graph": drawing.graph(space),
-        "freed": together.freed(space),
-        "conditions": together.conditions(space),
-        "formula": together.formula(space),
+        "freed": joint_statements.freed(space),
+        "conditions": joint_statements.conditions(space),
+        "formula": joint_statements.formula(space),
         "heat": heat,
         "more_heat": more_heat,
-        "same": relations.program_maps(space),
-        "coverage": list(relations.coverage(space, joint)),
+        "same": pairs.program_maps(space),
+        "coverage": list(constraints.coverage_rows(space, joint)),
         "certificate": joint.certificate,
         "statements": [text for text in joint.certificate.statements if not _tabled(joint, text)],
-        "doubts": together.doubts(joint),
+        "doubts": joint_statements.doubts(joint),
         "refused": execution.refused(joint),
         "refused_title": execution.refused_title(space),
     }
 
 
 def _tabled(joint: Joint, statement: str) -> bool:
-    """The table of strata says it."""
+    """Return whether the table of strata shows the statement."""
     return any(statement.startswith((f"{s.name}:", f"{s.name} (")) for s in joint.certificate.strata)
 
 
 def _legend(space: SpaceMap) -> list[tuple[str, str, str]]:
-    """Glyph, word and tone of every mark that the cells use."""
-    return [(glyph, word, cells.TONES.get(word, "")) for glyph, word in mark_legend(space)]
+    """Return glyph, word and tone of every mark that the cells use."""
+    return [(glyph, word, knob_table.TONES.get(word, "")) for glyph, word in mark_legend(space)]
 
 
-def _baseline_facts(space: SpaceMap) -> list[cells.Fact]:
-    """What is known of a failing baseline; its reason as it stands."""
+def _baseline_facts(space: SpaceMap) -> list[knob_table.Fact]:
+    """Return the facts about a failing baseline; its reason is unchanged."""
     styles = {"why": "long", "where": "code"}
-    found = [cells.Fact(name, text, styles.get(name, "text")) for name, text in baseline_facts(space)]
-    return [cells.Fact("why", space.reason, "long") if fact.name == "why" else fact for fact in found]
+    found = [knob_table.Fact(name, text, styles.get(name, "text")) for name, text in baseline_facts(space)]
+    return [knob_table.Fact("why", space.reason, "long") if fact.name == "why" else fact for fact in found]
