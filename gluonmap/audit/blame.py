@@ -1,4 +1,4 @@
-"""Which values of a failing entry are to blame: the fewest that fail too, moved into an entry that passes."""
+"""The values that make an entry fail: the fewest that still fail when moved into an entry that passes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gluonmap.audit.bound_entries import Bound, Names
-from gluonmap.audit.compiles import Asking
-from gluonmap.audit.entry_findings import Told, named, shown
+from gluonmap.audit.bound_entries import BoundEntry, KernelNames
+from gluonmap.audit.compiles import AuditCompiles
+from gluonmap.audit.judged_entry import JudgedEntry
 from gluonmap.audit.reference_map import candidate_of
+from gluonmap.audit.wording import named, shown
 from gluonmap.model.candidate import Candidate, Value
 from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.verdict import Answer, Verdict, passed
@@ -19,23 +20,23 @@ from gluonmap.runner import journal
 from gluonmap.spec.description import Description
 
 COMPILES = 24
-"""New ones at most in one audit."""
+"""The most new compiles that the search for blame makes in one audit."""
 
 
 @dataclass(slots=True)
-class Blaming:
-    """Looks for what is to blame among the entries of one audit."""
+class BlameFinder:
+    """Search for the values that make entries of one audit fail."""
 
-    asking: Asking
+    asking: AuditCompiles
     description: Description
-    names: Names
+    names: KernelNames
     left: int = COMPILES
 
-    def blamed(self, rows: Sequence[Told]) -> list[Told]:
-        """The same, those that failed now with the keys to blame; of entries that fail alike one is looked into."""
+    def with_blame(self, rows: Sequence[JudgedEntry]) -> list[JudgedEntry]:
+        """Return the entries with the keys to blame filled in. Entries that fail alike share one search."""
         passing = [item for item in rows if item.verdict is Feasibility.FEASIBLE]
         known: dict[tuple[object, ...], list[tuple[dict[str, str], tuple[str, ...], str]]] = {}
-        found: list[Told] = []
+        found: list[JudgedEntry] = []
         for item in rows:
             if not passing or item.verdict is not Feasibility.INFEASIBLE or item.basis != "compiled":
                 found.append(item)
@@ -51,8 +52,8 @@ class Blaming:
             found.append(msgspec.structs.replace(item, blame=earlier[1], blamed=earlier[2]))
         return found
 
-    def _smallest(self, base: Bound, item: Told) -> tuple[str, ...]:
-        """The fewest keys found whose values fail as the entry does; none: they all are needed, or the limit is met."""
+    def _smallest(self, base: BoundEntry, item: JudgedEntry) -> tuple[str, ...]:
+        """Return the fewest keys found whose values fail alike; none if all are needed or the limit is reached."""
         apart = _apart(base, item.bound)
         alone = self._fail([[name] for name in apart], base, item)
         if True in alone:
@@ -60,8 +61,8 @@ class Blaming:
         found = minimal(apart, lambda names: len(names) == len(apart) or self._fail([names], base, item)[0])
         return tuple(found) if len(found) < len(apart) else ()
 
-    def _fail(self, parts: Iterable[Sequence[str]], base: Bound, item: Told) -> list[bool]:
-        """Whether each part fails as the entry does. What is not asked, or has no answer, does not."""
+    def _fail(self, parts: Iterable[Sequence[str]], base: BoundEntry, item: JudgedEntry) -> list[bool]:
+        """Return for each part whether it fails as the entry does; False for a part that is not compiled."""
         made = [candidate_of(self.description, _moved(base, item.bound, names), self.names) for names in parts]
         wanted: list[Candidate] = []
         for candidate in made:
@@ -72,36 +73,36 @@ class Blaming:
                 self.left -= new
                 wanted.append(candidate)
         answers = self.asking.ask(wanted, "parts of a failing entry")
-        told = {journal.key_of(c): answer for c, answer in zip(wanted, answers, strict=True)}
-        return [not isinstance(c, str) and _alike(told.get(journal.key_of(c)), item) for c in made]
+        by_key = {journal.key_of(c): answer for c, answer in zip(wanted, answers, strict=True)}
+        return [not isinstance(c, str) and _alike(by_key.get(journal.key_of(c)), item) for c in made]
 
 
-def _alike(answer: Answer | None, item: Told) -> bool:
+def _alike(answer: Answer | None, item: JudgedEntry) -> bool:
     if not isinstance(answer, Verdict) or passed(answer) or answer.outcome.value != item.outcome:
         return False
     return (answer.reason.kind if answer.reason else "") == item.how
 
 
-def _spelled(bound: Bound) -> dict[str, str]:
+def _spelled(bound: BoundEntry) -> dict[str, str]:
     return {name: repr(value) for name, value in bound.moves.items()}
 
 
-def _apart(base: Bound, other: Bound) -> list[str]:
-    """The keys in which two entries differ, those that the second one says first."""
+def _apart(base: BoundEntry, other: BoundEntry) -> list[str]:
+    """Return the keys in which two entries differ, those first that the second one sets itself."""
     one, two = _spelled(base), _spelled(other)
     names = [name for name in dict.fromkeys([*other.moves, *base.moves]) if one.get(name) != two.get(name)]
     return sorted(names, key=lambda name: name not in other.entry.said)
 
 
-def _moved(base: Bound, other: Bound, names: Sequence[str]) -> Bound:
-    """The first entry with the second one's values of some keys."""
+def _moved(base: BoundEntry, other: BoundEntry, names: Sequence[str]) -> BoundEntry:
+    """Return the first entry with the second one's values for some keys."""
     moves: Mapping[str, Value] = {name: value for name, value in base.moves.items() if name not in names}
     return msgspec.structs.replace(
         base, moves={**moves, **{name: other.moves[name] for name in names if name in other.moves}}
     )
 
 
-def _words(item: Told, base: Told, keys: Sequence[str]) -> str:
+def _words(item: JudgedEntry, base: JudgedEntry, keys: Sequence[str]) -> str:
     if not keys:
         return ""
     values = [shown(name, item.bound.moves[name]) if name in item.bound.moves else f"no {name}" for name in keys]

@@ -1,15 +1,13 @@
-"""Shipped entries bound to a kernel: which keys are knobs, which nobody reads, which value holds where none is said."""
+"""Shipped entries bound to a kernel: each key with its reader, and the values of the keys that an entry leaves out."""
 
 from __future__ import annotations
 
-import ast
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
 
-from gluonmap.audit.shipped_files import TRITON_DEFAULTS, Entry, Form, Source, is_config, listed_entry, written_config
+from gluonmap.audit.shipped_files import ShippedEntry
 from gluonmap.constraints import expressions
 from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.dtypes import DESCRIPTOR
@@ -18,15 +16,14 @@ from gluonmap.model.inspection import Inspection
 from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import Target
-from gluonmap.source import code_lines, syntax
 from gluonmap.source.reads import find_reads
 from gluonmap.spec.description import Description, Knob
 
 _OPTIONS = (KnobKind.OPTION, KnobKind.CONSTEXPR_AND_OPTION)
 
 
-class Names(msgspec.Struct, frozen=True):
-    """Everything that a launch of the kernel can be given, and who reads it."""
+class KernelNames(msgspec.Struct, frozen=True):
+    """The names that a launch of the kernel accepts, by their reader."""
 
     constexprs: frozenset[str]
     run_time: frozenset[str]
@@ -40,35 +37,34 @@ class Names(msgspec.Struct, frozen=True):
     """Constexpr parameters that the kernel never reads."""
 
     def kind(self, name: str) -> KnobKind | None:
-        """What a name that an entry sets is; None where nothing takes it."""
+        """Return the kind of the knob with this name; None if nothing reads it."""
         if name in self.constexprs:
             return KnobKind.CONSTEXPR_AND_OPTION if name in self.options else KnobKind.CONSTEXPR
         return KnobKind.OPTION if name in self.options else KnobKind.HOST if name in self.host else None
 
 
-class Bound(msgspec.Struct, frozen=True):
-    """One entry and what of it reaches the kernel."""
+class BoundEntry(msgspec.Struct, frozen=True):
+    """One entry, and its values that reach the kernel."""
 
-    entry: Entry
+    entry: ShippedEntry
     moves: Config
-    """Values of knobs, constexpr parameters, options and sizes, those that the entry leaves out but for the
-    baseline's."""
+    """Values of knobs, constexpr parameters, options and sizes. A missing one has the baseline's value."""
     unknown: tuple[str, ...] = ()
     """Keys that neither the signature nor the compiler nor a host expression has."""
     overridden: dict[str, str] = {}
-    """Keys that something else computes, and what."""
+    """Key that the entry sets in vain → the code that computes it."""
     defaults: Config = {}
-    """Options that it leaves to the compiler, and their defaults."""
+    """Options that the entry leaves to the compiler, and their defaults."""
     sizes: Config = {}
-    """Of the moves: sizes that the names of file and bucket tell."""
+    """The moves that are sizes read from the names of file and bucket."""
 
 
-def names_of(inspection: Inspection, derive: Mapping[str, str], texts: Iterable[str]) -> Names:
-    """From a kernel that was imported; `texts` are host expressions: the grid, arguments."""
+def names_of(inspection: Inspection, derive: Mapping[str, str], texts: Iterable[str]) -> KernelNames:
+    """Return the names of an imported kernel. `texts` are host expressions: the grid, arguments."""
     parameters = inspection.parameters
     constexprs = [p.name for p in parameters if p.constexpr and not p.heuristic]
     host = _host([*derive.values(), *texts])
-    return Names(
+    return KernelNames(
         frozenset(constexprs),
         frozenset(p.name for p in parameters if not p.constexpr),
         dict(inspection.options),
@@ -79,8 +75,8 @@ def names_of(inspection: Inspection, derive: Mapping[str, str], texts: Iterable[
     )
 
 
-def names_of_map(space: SpaceMap) -> Names:
-    """From a map alone."""
+def names_of_map(space: SpaceMap) -> KernelNames:
+    """Return the names that a map knows."""
     kinds = {name: knob.kind for name, knob in space.knobs.items()}
     options = {n: space.baseline[n] for n, kind in kinds.items() if kind in _OPTIONS}
     options |= dict.fromkeys(space.not_probed)
@@ -90,7 +86,7 @@ def names_of_map(space: SpaceMap) -> Names:
     heuristics = {name for name, why in space.fixed.items() if why == "computed by @triton.heuristics"}
     texts = [*space.recipe.derive.values(), space.recipe.grid]
     texts += [value for value in space.recipe.args.values() if isinstance(value, str)]
-    return Names(
+    return KernelNames(
         frozenset(constexprs - heuristics - space.specialisation.keys()),
         frozenset(space.specialisation),
         options,
@@ -112,10 +108,12 @@ def _host(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def bind(entry: Entry, names: Names, given: Mapping[str, Value], *, whole: bool = False) -> Bound:
-    """The entry's keys, sorted by who reads them. `given` is what the user says that the call sets.
+def bind_entry(
+    entry: ShippedEntry, names: KernelNames, given: Mapping[str, Value], *, whole: bool = False
+) -> BoundEntry:
+    """Sort the entry's keys by their reader. `given`: values that the call sets, by the user's word.
 
-    `whole`: what nobody reads reaches the launch too.
+    `whole`: keys without a reader reach the launch too.
     """
     moves: Config = dict(given)
     unknown: list[str] = []
@@ -132,13 +130,13 @@ def bind(entry: Entry, names: Names, given: Mapping[str, Value], *, whole: bool 
             if whole:
                 moves[name] = value
     sizes: Config = {n: v for n, v in entry.sizes.items() if n not in moves and n in names.run_time | names.host}
-    return Bound(entry, {**moves, **sizes}, tuple(unknown), overridden, sizes=sizes)
+    return BoundEntry(entry, {**moves, **sizes}, tuple(unknown), overridden, sizes=sizes)
 
 
-def with_defaults(bound: Bound, description: Description, names: Names) -> Bound:
-    """The same, where options that nobody sets have the compiler's default and not the baseline's value.
+def with_defaults(bound: BoundEntry, description: Description, names: KernelNames) -> BoundEntry:
+    """Give options that nobody sets the compiler's default instead of the baseline's value.
 
-    An option that has its default, and that no candidate of the description names, is as good as left out.
+    An option at its default is dropped if no candidate of the description names it: the compile is the same.
     """
     turned = {*description.knobs, *description.fixed}
     moves = {
@@ -154,9 +152,8 @@ def with_defaults(bound: Bound, description: Description, names: Names) -> Bound
     return msgspec.structs.replace(bound, moves={**moves, **unsaid}, defaults=unsaid)
 
 
-def extended(description: Description, moves: Config, names: Names) -> Description:
-    """The description with knobs for options that it does not turn, and for what nobody reads: else a candidate would
-    leave them out."""
+def extended(description: Description, moves: Config, names: KernelNames) -> Description:
+    """Add knobs for options that the description lacks and for keys without a reader, so that candidates have them."""
     known = {*description.knobs, *description.fixed, *names.constexprs, *names.run_time, *names.host}
     more = {
         name: Knob(name, KnobKind.OPTION, (value,), value)
@@ -166,11 +163,11 @@ def extended(description: Description, moves: Config, names: Names) -> Descripti
     return replace(description, knobs={**description.knobs, **more}) if more else description
 
 
-def domains_of(bounds: Sequence[Bound], names: Names, target: Target) -> dict[str, tuple[Value, ...]]:
-    """The values of each knob that the entries set, in the order of their first appearance.
+def domains_of(bounds: Sequence[BoundEntry], names: KernelNames, target: Target) -> dict[str, tuple[Value, ...]]:
+    """Return the values of each knob that the entries set.
 
-    Of an option that somebody wrote down, all the target's values and the default too: whether it does anything at all
-    cannot be seen from the entries' own. Of num_warps it is known.
+    An option that an entry sets also gets its default and all values of the target: the entries' own values alone may
+    not show whether it has an effect. `num_warps` always has one.
     """
     found: dict[str, dict[str, Value]] = {}
     for bound in bounds:
@@ -185,64 +182,12 @@ def domains_of(bounds: Sequence[Bound], names: Names, target: Target) -> dict[st
 
 
 def _ordered(values: Iterable[Value]) -> tuple[Value, ...]:
-    """Numbers in ascending order; anything else as it is."""
+    """Return numbers in ascending order, other values in the given order."""
     found = tuple(values)
     numbers = [value for value in found if isinstance(value, int | float) and not isinstance(value, bool)]
     return tuple(sorted(numbers)) if len(numbers) == len(found) else found
 
 
-def full(bound: Bound, baseline: Config) -> Config:
-    """A value for every knob of the baseline."""
+def full_config(bound: BoundEntry, baseline: Config) -> Config:
+    """Return a value for every knob of the baseline."""
     return {name: bound.moves.get(name, value) for name, value in baseline.items()}
-
-
-def own_list(inspection: Inspection, file: str, text: str) -> Source:
-    """The kernel's own `@triton.autotune` list as the import saw it, with the lines of the file where they are written.
-
-    `text` is the file's.
-    """
-    configs = inspection.autotune
-    function = inspection.functions[0]
-    # Today's place: the inspection may be of a day when comments stood elsewhere.
-    today = code_lines.find_function(text, function.name, function.source)
-    code, first_line = today or (function.source, function.first_line)
-    node = syntax.definition(code)
-    tuner = next((d for d in node.decorator_list if _is_autotune(d)), None) if node else None
-    line = first_line + (tuner.lineno - 1 if tuner else 0)
-    calls = _written(tuner, first_line, text) if isinstance(tuner, ast.Call) else []
-    entries = []
-    for number, config in enumerate(configs):
-        written = written_config(calls[number]) if len(calls) == len(configs) else {}
-        if written == config:
-            entries.append(listed_entry(file, number, calls[number], config))
-            continue
-        unsaid = frozenset(name for name, value in TRITON_DEFAULTS.items() if config.get(name) == value)
-        where = calls[number].lineno if len(calls) == len(configs) else line
-        entries.append(Entry(file, f"[{number}]", config, where, unsaid=unsaid))
-    return Source(file, Form.AUTOTUNE, tuple(entries))
-
-
-def _is_autotune(node: ast.expr) -> bool:
-    name = syntax.dotted(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
-    return name == "autotune" or (isinstance(node, ast.Call) and any(k.arg == "configs" for k in node.keywords))
-
-
-def _written(tuner: ast.Call, first_line: int, text: str) -> list[ast.Call]:
-    """The `Config(…)` calls that a decorator's list is written with, their lines those of the file."""
-    given = next((k.value for k in tuner.keywords if k.arg == "configs"), tuner.args[0] if tuner.args else None)
-    if isinstance(given, ast.Name):
-        try:
-            body = ast.parse(text).body
-        except (SyntaxError, ValueError, RecursionError):
-            return []
-        named = [n.value for n in body if isinstance(n, ast.Assign) for t in n.targets if _named(t) == given.id]
-        given, first_line = (named[-1] if named else None), 1
-    if not isinstance(given, ast.List) or not all(isinstance(e, ast.Call) and is_config(e) for e in given.elts):
-        return []
-    calls = [element for element in given.elts if isinstance(element, ast.Call)]
-    # A copy: the tree of a function's source is shared.
-    return [ast.increment_lineno(copy.deepcopy(call), first_line - 1) for call in calls]
-
-
-def _named(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else ""

@@ -1,4 +1,4 @@
-"""Questions of one audit, each asked once: compiles, second compiles, a user's rule."""
+"""The compiles of one audit, each made once, and the runs of a user's pruning function."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from gluonmap.runner.determinism import DeterminismCheck
 from gluonmap.worker.protocol import Choice, Job, Limits
 
 
-class Asking:
-    """One kernel on one target."""
+class AuditCompiles:
+    """The compiles of one kernel on one target."""
 
     def __init__(self, campaign: Campaign, kernel: KernelSession, target: Target, second: DeterminismCheck) -> None:
         self.campaign, self.kernel, self.target, self.second = campaign, kernel, target, second
@@ -32,7 +32,7 @@ class Asking:
         """Candidates compiled now."""
 
     def ask(self, candidates: Iterable[Candidate], what: str) -> list[Answer]:
-        """Their answers, in their order."""
+        """Return the answers, in the order of the candidates."""
         wanted = [(journal.key_of(candidate), candidate) for candidate in candidates]
         new = {key: candidate for key, candidate in wanted if key not in self.answers}
         oracle, listen = self.oracle, self.campaign.listen
@@ -47,22 +47,24 @@ class Asking:
         return [self.answers[key] for key, _ in wanted]
 
     def one(self, candidate: Candidate, what: str) -> Answer:
-        """The answer to one."""
+        """Return the answer to one candidate."""
         return self.ask([candidate], what)[0]
 
     def lean_on(self, candidate: Candidate, answer: Verdict) -> None:
-        """Let what comes be forks of a server that has compiled this one, within a deadline by its measure."""
+        """Fork later compiles from a server that has compiled this candidate, and scale their deadline by its time."""
         self.oracle = self.oracle.with_baseline(candidate)
         if self.settings.deadline_s is None:
             deadline = max(LEAST_DEADLINE_S, DEADLINE_PER_BASELINE * answer.seconds)
             self.oracle = self.oracle.with_limits(Limits(deadline, self.settings.memory_bytes))
 
     def is_stable(self, candidate: Candidate) -> bool | None:
-        """Whether a second compile gave the same program; None: there was none."""
+        """Return whether a second compile gave the same program; None if there was none."""
         return self.kernel.record.stability(self.kernel.head.stamp, journal.compile_key(candidate))
 
     def choose(self, choice: Choice) -> tuple[tuple[int, ...], int] | str:
-        """Places of what a rule keeps and how many strangers it returned; or, in words, why it gave no answer.
+        """Return the places of the configurations that a rule keeps, and how many returned ones were not in the input.
+
+        If the rule gave no answer, return the reason in words.
 
         Raises:
             OracleFault: the server was lost.

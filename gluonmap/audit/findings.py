@@ -1,4 +1,4 @@
-"""What an audit finds, as frozen data."""
+"""The result of an audit, as frozen data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gluonmap.model.verdict import Resources
 
 
 class Severity(StrEnum):
-    """How much a finding matters. Only ever added to."""
+    """How much a finding matters. Severities are only ever added."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -24,8 +24,8 @@ class Severity(StrEnum):
         return list(Severity).index(self)
 
 
-class Kind(StrEnum):
-    """What was found. Only ever added to."""
+class FindingKind(StrEnum):
+    """The kind of a finding. Kinds are only ever added."""
 
     ABORTS = "aborts"
     REJECTED = "rejected"
@@ -48,46 +48,46 @@ class Kind(StrEnum):
     OTHER_TRITON = "other-triton"
 
 
-SEVERITY: dict[Kind, Severity] = {
-    Kind.ABORTS: Severity.ERROR,
-    Kind.REJECTED: Severity.ERROR,
-    Kind.OVER_BUDGET: Severity.ERROR,
-    Kind.HUNG: Severity.ERROR,
-    Kind.ADMITS_INFEASIBLE: Severity.ERROR,
-    Kind.RULE_FAILS: Severity.ERROR,
-    Kind.UNKNOWN_KEY: Severity.WARNING,
-    Kind.SPILLS: Severity.WARNING,
-    Kind.DUPLICATE: Severity.WARNING,
-    Kind.INERT_KNOB: Severity.WARNING,
-    Kind.OVERRIDDEN: Severity.WARNING,
-    Kind.DROPS_FEASIBLE: Severity.WARNING,
-    Kind.UNREAD_ENTRY: Severity.WARNING,
-    Kind.OTHER_TARGET: Severity.WARNING,
-    Kind.NO_ANSWER: Severity.WARNING,
-    Kind.REPEATED: Severity.NOTICE,
-    Kind.EQUAL_VALUE: Severity.NOTICE,
-    Kind.INERT_HERE: Severity.NOTICE,
-    Kind.OTHER_TRITON: Severity.NOTICE,
+SEVERITY: dict[FindingKind, Severity] = {
+    FindingKind.ABORTS: Severity.ERROR,
+    FindingKind.REJECTED: Severity.ERROR,
+    FindingKind.OVER_BUDGET: Severity.ERROR,
+    FindingKind.HUNG: Severity.ERROR,
+    FindingKind.ADMITS_INFEASIBLE: Severity.ERROR,
+    FindingKind.RULE_FAILS: Severity.ERROR,
+    FindingKind.UNKNOWN_KEY: Severity.WARNING,
+    FindingKind.SPILLS: Severity.WARNING,
+    FindingKind.DUPLICATE: Severity.WARNING,
+    FindingKind.INERT_KNOB: Severity.WARNING,
+    FindingKind.OVERRIDDEN: Severity.WARNING,
+    FindingKind.DROPS_FEASIBLE: Severity.WARNING,
+    FindingKind.UNREAD_ENTRY: Severity.WARNING,
+    FindingKind.OTHER_TARGET: Severity.WARNING,
+    FindingKind.NO_ANSWER: Severity.WARNING,
+    FindingKind.REPEATED: Severity.NOTICE,
+    FindingKind.EQUAL_VALUE: Severity.NOTICE,
+    FindingKind.INERT_HERE: Severity.NOTICE,
+    FindingKind.OTHER_TRITON: Severity.NOTICE,
 }
-"""Of each kind, unless a finding says otherwise."""
+"""Severity of each kind, unless a finding has another one."""
 
 
-class Place(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where something is shipped."""
+class ShippedPlace(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The place of an entry, a key or a rule in a shipped file."""
 
     file: str
     line: int | None = None
     entry: str = ""
 
 
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that is wrong, or that does nothing."""
+class AuditFinding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that is wrong or has no effect."""
 
-    kind: Kind
+    kind: FindingKind
     severity: Severity
     text: str
     """One sentence, with text of compilers and files in it."""
-    places: tuple[Place, ...] = ()
+    places: tuple[ShippedPlace, ...] = ()
     """All that it is about, the first one to annotate. Empty: an option of the command line."""
     details: tuple[str, ...] = ()
     knob: str = ""
@@ -99,13 +99,15 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     """Command that repeats it by hand."""
 
 
-def found(kind: Kind, text: str, *places: Place, severity: Severity | None = None, **more: Any) -> Finding:
+def found(
+    kind: FindingKind, text: str, *places: ShippedPlace, severity: Severity | None = None, **more: Any
+) -> AuditFinding:
     """Return a finding of the kind's severity, if no other is given."""
-    return Finding(kind, severity or SEVERITY[kind], text, places, **more)
+    return AuditFinding(kind, severity or SEVERITY[kind], text, places, **more)
 
 
-class Checked(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One entry and what became of it."""
+class CheckedEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry and its outcome."""
 
     file: str
     entry: str
@@ -123,16 +125,16 @@ class Checked(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Tally(msgspec.Struct, frozen=True):
-    """How a rule fared on the feasible, or on the infeasible, configurations of a map."""
+    """The mistakes of a rule on the feasible, or on the infeasible, configurations of a map."""
 
     size: int | None
-    """How many there are; None: not counted."""
+    """Number of configurations; None: not counted."""
     looked_at: int
     mistaken: int
     """Of those looked at: feasible ones that it drops, infeasible ones that it keeps."""
 
 
-class Example(msgspec.Struct, frozen=True, omit_defaults=True):
+class Counterexample(msgspec.Struct, frozen=True, omit_defaults=True):
     """A configuration that a rule is wrong about."""
 
     config: Config
@@ -146,7 +148,7 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True):
     repeat: str = ""
 
 
-class RuleChecked(msgspec.Struct, frozen=True, omit_defaults=True):
+class CheckedRule(msgspec.Struct, frozen=True, omit_defaults=True):
     """A restriction list or a pruning function, judged over a map's space."""
 
     name: str
@@ -155,16 +157,16 @@ class RuleChecked(msgspec.Struct, frozen=True, omit_defaults=True):
     programs: int | None = None
     """Distinct programs among the feasible ones looked at, by the map's rules of sameness; None: not counted."""
     lost: int | None = None
-    """Of them, those of which it keeps no configuration: to drop the others costs nothing."""
+    """Number of programs of which the rule keeps no configuration. Dropping a part of a program costs nothing."""
     strange: int = 0
-    """Configurations that a function returned and that it was not given."""
-    drops: tuple[Example, ...] = ()
-    admits: tuple[Example, ...] = ()
+    """Number of returned configurations that were not in the input."""
+    drops: tuple[Counterexample, ...] = ()
+    admits: tuple[Counterexample, ...] = ()
     refuted: int = 0
     """Examples that a compile refuted: there the map is wrong, not the rule."""
 
 
-class FileChecked(msgspec.Struct, frozen=True, omit_defaults=True):
+class CheckedFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """One file in numbers."""
 
     file: str
@@ -177,7 +179,7 @@ class FileChecked(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found on one target."""
+    """The audit of one kernel on one target."""
 
     kernel: str
     file: str
@@ -187,13 +189,13 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     """The map that was used; empty: every entry was compiled."""
     compiled: int = 0
     """Candidates compiled now; answers of earlier runs are not among them."""
-    files: tuple[FileChecked, ...] = ()
-    entries: tuple[Checked, ...] = ()
-    rules: tuple[RuleChecked, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    files: tuple[CheckedFile, ...] = ()
+    entries: tuple[CheckedEntry, ...] = ()
+    rules: tuple[CheckedRule, ...] = ()
+    findings: tuple[AuditFinding, ...] = ()
     """The worst first; of one severity by file and line."""
     notes: tuple[str, ...] = ()
 
     def count(self, severity: Severity) -> int:
-        """How many findings are of it."""
+        """Return the number of findings of this severity."""
         return sum(item.severity is severity for item in self.findings)

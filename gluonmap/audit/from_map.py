@@ -1,16 +1,18 @@
-"""The audit of what a map alone tells: nothing is imported, compiled or run."""
+"""The audit by a map alone: nothing is imported, compiled or run."""
 
 from __future__ import annotations
 
 import msgspec
 
-from gluonmap.audit import bound_entries as binding
-from gluonmap.audit import entry_findings, rules
-from gluonmap.audit.bound_entries import Bound
-from gluonmap.audit.entry_findings import Context, Told
-from gluonmap.audit.findings import Audit, RuleChecked
-from gluonmap.audit.request import Wanted
-from gluonmap.audit.rules import MOST_SHOWN, Ground
+from gluonmap.audit.bound_entries import BoundEntry, bind_entry, full_config, names_of_map, with_defaults
+from gluonmap.audit.entry_findings import AuditContext, file_in_numbers, findings_of, ordered
+from gluonmap.audit.findings import Audit, CheckedRule
+from gluonmap.audit.judged_entry import JudgedEntry
+from gluonmap.audit.request import AuditRequest
+from gluonmap.audit.rule_check import MOST_SHOWN, count_mistakes, filled_in, is_expression
+from gluonmap.audit.rule_findings import findings_of as findings_of_rule
+from gluonmap.audit.rule_space import RuleSpace
+from gluonmap.audit.wording import shown
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.outcomes import Feasibility
@@ -21,67 +23,67 @@ from gluonmap.query.observations import config_key
 from gluonmap.query.reduced_space import ReducedSpace, reduced_space_of
 
 
-def audit(space: SpaceMap, wanted: Wanted) -> Audit:
-    """Everything that the map says of the files and restrictions.
+def audit_from_map(space: SpaceMap, request: AuditRequest) -> Audit:
+    """Return the audit of files and restrictions by a map.
 
     Raises:
-        UsageError: nothing to audit; a pruning function, which would have to be run; a map that cannot judge a rule.
+        UsageError: there is nothing to audit, a rule has to be run, or the map cannot judge a rule.
     """
-    if not wanted.sources and not wanted.rules:
+    if not request.sources and not request.rules:
         raise UsageError("--no-compile cannot read the kernel's own list: name files with --configs FILE.")
-    names, judge, description = binding.names_of_map(space), Judge(space), rebuild.description_of(space)
+    names, judge, description = names_of_map(space), Judge(space), rebuild.description_of(space)
     reduced = reduced_space_of(space)
-    told: dict[str, list[Told]] = {}
-    for source in wanted.sources:
-        bound = [binding.bind(entry, names, {}, whole=source.form.whole) for entry in source.entries]
-        bounds = [binding.with_defaults(item, description, names) for item in bound]
-        told[source.file] = [_told(bound, judge, reduced) for bound in bounds]
-    context = Context(target=space.target, triton=space.triton, names=names, space=space)
-    findings = [found for s in wanted.sources for found in entry_findings.findings_of(s, told[s.file], context)]
-    checked: list[RuleChecked] = []
-    for rule in wanted.rules:
-        texts = [rules.plain(text, space) for text in rule.restrictions]
-        if not texts or not all(rules.is_spoken(text, space) for text in texts):
+    judged: dict[str, list[JudgedEntry]] = {}
+    for source in request.sources:
+        bound = [bind_entry(entry, names, {}, whole=source.form.whole) for entry in source.entries]
+        bounds = [with_defaults(item, description, names) for item in bound]
+        judged[source.file] = [_judged(bound, judge, reduced) for bound in bounds]
+    context = AuditContext(target=space.target, triton=space.triton, names=names, space=space)
+    findings = [found for s in request.sources for found in findings_of(s, judged[s.file], context)]
+    checked: list[CheckedRule] = []
+    for rule in request.rules:
+        texts = [filled_in(text, space) for text in rule.restrictions]
+        if not texts or not all(is_expression(text, space) for text in texts):
             raise UsageError(f"{rule.name} has to be run: leave --no-compile out.")
-        found = rules.counted(rule, texts, Ground(space, judge).within(rule.domains)) if space.joint else None
+        found = count_mistakes(rule, texts, RuleSpace(space, judge).within(rule.domains)) if space.joint else None
         if found is None:
             raise UsageError(f"{rule.name} needs a map that knows all knobs together: gluonmap probe {space.file}")
         result, alone = found
         result = msgspec.structs.replace(result, drops=result.drops[:MOST_SHOWN], admits=result.admits[:MOST_SHOWN])
         checked.append(result)
-        findings += rules.findings_of(rule, result, space, alone)
+        findings += findings_of_rule(rule, result, space, alone)
     return Audit(
         kernel=space.kernel,
         file=space.file,
         target=space.target,
         triton=space.triton,
-        map=wanted.map,
-        files=tuple(entry_findings.in_numbers(s, told[s.file]) for s in wanted.sources),
-        entries=tuple(entry_findings.checked(item) for rows in told.values() for item in rows),
+        map=request.map,
+        files=tuple(file_in_numbers(s, judged[s.file]) for s in request.sources),
+        entries=tuple(item.checked() for rows in judged.values() for item in rows),
         rules=tuple(checked),
-        findings=entry_findings.ordered(findings),
-        notes=(*(note for s in wanted.sources for note in s.notes), "nothing was compiled: the map alone is asked"),
+        findings=ordered(findings),
+        notes=(*(note for s in request.sources for note in s.notes), "nothing was compiled: the map alone is asked"),
     )
 
 
 _DEFAULTS: Config = {"num_ctas": 1, "maxnreg": None}
-"""What `triton.Config` says where nobody does: it is the compilers' own default, so every map was made with it."""
+"""Defaults of `triton.Config` that are also the compilers' own, so every map was made with them."""
 
 
-def _told(bound: Bound, judge: Judge, reduced: ReducedSpace) -> Told:
+def _judged(bound: BoundEntry, judge: Judge, reduced: ReducedSpace) -> JudgedEntry:
     space = judge.space
-    config = binding.full(bound, space.baseline)
+    config = full_config(bound, space.baseline)
     fixed = {**space.recipe.fixed, **space.recipe.args, **space.shape}
     strange = [n for n, v in bound.moves.items() if n not in config and not same(fixed.get(n), v)]
     strange = [n for n in strange if n not in bound.sizes and repr(bound.moves[n]) != repr(_DEFAULTS.get(n, bound))]
     if strange:
         why = f"the map does not turn {', '.join(strange)}"
-        return Told(bound=bound, verdict=Feasibility.UNKNOWN, basis="no answer", config=config, reason=why)
+        return JudgedEntry(bound=bound, verdict=Feasibility.UNKNOWN, basis="no answer", config=config, reason=why)
     found = judge(config)
     passing, unknown = found.verdict is Feasibility.FEASIBLE, found.verdict is Feasibility.UNKNOWN
     basis = "no answer" if unknown else "map" if found.basis is Basis.COMPILED else "predicted"
-    untried = ", ".join(entry_findings.shown(name, value) for name, value in found.untried.items())
-    return Told(
+    untried = ", ".join(shown(name, value) for name, value in found.untried.items())
+    return JudgedEntry(
         bound=bound,
         verdict=found.verdict,
         basis=basis,

@@ -1,4 +1,4 @@
-"""The map that an audit stands on: a stored one that still holds, or one of the entries alone."""
+"""The map that an audit judges by: a stored one that still holds, or one made of the entries alone."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gluonmap.audit import bound_entries as binding
-from gluonmap.audit.bound_entries import Bound, Names
-from gluonmap.audit.compiles import Asking
-from gluonmap.audit.request import Wanted, shown_path
-from gluonmap.audit.shipped_files import Entry
+from gluonmap.audit.bound_entries import BoundEntry, KernelNames, extended, with_defaults
+from gluonmap.audit.compiles import AuditCompiles
+from gluonmap.audit.request import AuditRequest
+from gluonmap.audit.shipped_files import ShippedEntry
+from gluonmap.audit.wording import shown_path
 from gluonmap.model import codec
 from gluonmap.model.candidate import Candidate, Config, Value, same
 from gluonmap.model.dtypes import describe_argument
@@ -27,19 +27,19 @@ from gluonmap.spec.description_builder import describe
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """A map to judge by, and what makes candidates for it."""
+class Reference:
+    """The map that an audit judges by, and the description that makes its candidates."""
 
     space: SpaceMap | None
     """None: no entry passes."""
     description: Description
     map: str = ""
-    """Its file, where it is a stored one."""
-    beside: Entry | None = None
-    """The entry that is its baseline, where it is none."""
+    """File of a stored map; empty for a map made for this audit."""
+    baseline_entry: ShippedEntry | None = None
+    """The entry that is the baseline of a map made for this audit."""
 
-    def covered(self, bound: Bound, candidate: Candidate) -> Config | None:
-        """An entry as moves of the stored map; None: it sets something that the map does not turn."""
+    def covered(self, bound: BoundEntry, candidate: Candidate) -> Config | None:
+        """Return an entry as moves of the stored map; None if it sets something that the map does not turn."""
         if not self.map or self.space is None:
             return None
         moves = {name: value for name, value in bound.moves.items() if name in self.space.baseline}
@@ -47,48 +47,48 @@ class Ready:
 
 
 def compiled(candidate: Candidate) -> str:
-    """Equal for compiles of one program: of sizes counts what the compiler looks at."""
+    """Return a text that is equal for compiles of one program: of a size only what the compiler looks at counts."""
     seen = {name: describe_argument(value) for name, value in candidate.args.items()}
     return repr((sorted(seen.items()), sorted((name, repr(value)) for name, value in candidate.config.items())))
 
 
 @dataclass(slots=True)
-class Grounding:
-    """Finds or makes the map."""
+class ReferenceMaps:
+    """Find a stored map that still holds, or make one of the entries."""
 
-    asking: Asking
-    wanted: Wanted
+    asking: AuditCompiles
+    request: AuditRequest
     notes: list[str] = field(default_factory=list)
 
     # -- a stored one --------------------------------------------------------------------------------------------
 
     def stored(self) -> tuple[SpaceMap, str] | None:
-        """The map to work from and its file; None: there is none that holds here, and a note says why.
+        """Return the stored map and its file; None if there is none that holds, and then a note gives the reason.
 
         Its baseline is compiled again: if it is another program now, the map is of another kernel.
 
         Raises:
             UsageError: a map was named, and it cannot be read, is not of this question, or holds no longer.
         """
-        path = self.wanted.map or self.asking.campaign.map_path(self.asking.target, self.asking.inspection)
-        if not self.wanted.map and not Path(path).is_file():
+        path = self.request.map or self.asking.campaign.map_path(self.asking.target, self.asking.inspection)
+        if not self.request.map and not Path(path).is_file():
             return None
         space, shown = codec.read_map(Path(path)), shown_path(Path(path))
         why = self._of_something_else(space) or self._changed_since(space)
         if not why:
             return space, shown
-        if self.wanted.map:
+        if self.request.map:
             raise UsageError(f"the map {shown} cannot be used: {why}.")
         self.notes.append(f"the map {shown} is not used: {why}")
         self.asking.campaign.listen(Event("note", self.notes[-1]))
         return None
 
     def _of_something_else(self, space: SpaceMap) -> str:
-        """What keeps a map from being this question's, in words; "" where nothing does."""
+        """Return why the map is of another kernel, target, Triton or launch; "" if it is not."""
         campaign, settings, overrides = self.asking.campaign, self.asking.settings, self.asking.settings.overrides
         if space.kernel != self.asking.inspection.kernel or space.target != self.asking.target.name:
             return f"it is of {space.kernel} on {space.target}"
-        if space.triton != campaign.triton and not self.wanted.any_triton:
+        if space.triton != campaign.triton and not self.request.any_triton:
             return f"it was made with Triton {space.triton}, and this is {campaign.triton} (--any-triton uses it)"
         if space.outcome not in COMPILED:
             return f"its baseline is {space.outcome}"
@@ -107,7 +107,7 @@ class Grounding:
         return ""
 
     def _changed_since(self, space: SpaceMap) -> str:
-        """What shows that the map is of an earlier kernel, in words; "" where its baseline is what it was."""
+        """Return what shows that the map is of an earlier kernel; "" if its baseline is unchanged."""
         try:
             candidate = rebuild.description_of(space).candidate({})
         except UsageError as error:
@@ -121,12 +121,12 @@ class Grounding:
             self.asking.lean_on(candidate, answer)
             return ""
         command = f"gluonmap probe {shlex.quote(space.file)} --target {space.target}"
-        return f"its baseline is {is_now} now, so the kernel has changed since ({command} maps it anew)"
+        return f"its baseline is {is_now} now, so the kernel has changed since ({command} maps it again)"
 
     # -- one of the entries --------------------------------------------------------------------------------------
 
-    def described(self, values: Config, domains: Mapping[str, tuple[Value, ...]], names: Names) -> Description:
-        """The description whose baseline are these values, and whose knobs are what the entries set, no others.
+    def described(self, values: Config, domains: Mapping[str, tuple[Value, ...]], names: KernelNames) -> Description:
+        """Return the description with these values as its baseline, and only the knobs that the entries set.
 
         Raises:
             NeedsHelp: what cannot be inferred.
@@ -142,9 +142,9 @@ class Grounding:
         return describe(self.asking.inspection, self.asking.target, probe, overrides)
 
     def made(
-        self, bounds: Sequence[Bound], merged: Config, domains: Mapping[str, tuple[Value, ...]], names: Names
-    ) -> Ready | None:
-        """A map of the entries' own values, one knob at a time, around the first entry that passes; None: none does.
+        self, bounds: Sequence[BoundEntry], merged: Config, domains: Mapping[str, tuple[Value, ...]], names: KernelNames
+    ) -> Reference | None:
+        """Return a map of the entries' values, one knob at a time, around the first passing entry; None if none passes.
 
         `merged` has a value for every key that some entry sets.
         """
@@ -152,7 +152,7 @@ class Grounding:
         for bound in bounds:
             start = {**merged, **{name: value for name, value in bound.moves.items() if name not in bound.sizes}}
             description = self.described(start, domains, names)
-            full = binding.with_defaults(bound, description, names)
+            full = with_defaults(bound, description, names)
             candidate = candidate_of(description, full, names)
             if isinstance(candidate, str) or journal.key_of(candidate) in tried:
                 continue
@@ -161,11 +161,11 @@ class Grounding:
             if passed(answer):
                 self.asking.lean_on(candidate, answer)
                 description = self.described({**start, **full.defaults}, domains, names)
-                return Ready(self._folded(description, domains), description, beside=bound.entry)
+                return Reference(self._folded(description, domains), description, baseline_entry=bound.entry)
         return None
 
     def _folded(self, description: Description, domains: Mapping[str, tuple[Value, ...]]) -> SpaceMap:
-        """The map that the baseline and the single values of the entries' knobs give."""
+        """Return the map of the baseline and the single values of the entries' knobs."""
         base = description.candidate({})
         singles = [c for (name, _), c in screen.singles(description).items() if name in domains]
         answer = self.asking.one(base, "baseline")
@@ -185,9 +185,9 @@ class Grounding:
         )
 
 
-def candidate_of(description: Description, bound: Bound, names: Names) -> Candidate | str:
-    """The compile of an entry; or, in words, why host code cannot make it."""
+def candidate_of(description: Description, bound: BoundEntry, names: KernelNames) -> Candidate | str:
+    """Return the candidate of an entry; or, in words, why host code cannot make it."""
     try:
-        return binding.extended(description, bound.moves, names).candidate(bound.moves)
+        return extended(description, bound.moves, names).candidate(bound.moves)
     except UsageError as error:
         return str(error)

@@ -1,33 +1,43 @@
-"""What is to be audited."""
+"""The question of an audit: files with entries, and rules that rule configurations out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from gluonmap.audit.rules import Rule
-from gluonmap.audit.shipped_files import Source
+import msgspec
+
+from gluonmap.audit.findings import ShippedPlace
+from gluonmap.audit.shipped_files import ShippedFile
+from gluonmap.model.candidate import Value
+
+
+class PruningRule(msgspec.Struct, frozen=True):
+    """A list of restrictions or a pruning function, with which a project rules configurations out."""
+
+    name: str
+    """As the user names it: a file, a file with a function, or the text of a --restriction."""
+    places: tuple[ShippedPlace, ...] = ()
+    """The place of each restriction, or of the function."""
+    restrictions: tuple[str, ...] = ()
+    """Expressions; empty for a function."""
+    file: str = ""
+    """File of the function."""
+    function: str = ""
+    domains: dict[str, tuple[Value, ...]] = {}
+    """Knob → the values that the rule is for; only the knobs for which it says so."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be audited, and by which map."""
+class AuditRequest:
+    """Files and rules to audit, and the map to judge them by."""
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[ShippedFile, ...] = ()
     """Files that hold entries."""
     own_list: bool = True
-    """The kernel's own `@triton.autotune` list is asked for, since no file is named."""
-    rules: tuple[Rule, ...] = ()
+    """The kernel's own `@triton.autotune` list is audited, since no file is named."""
+    rules: tuple[PruningRule, ...] = ()
     map: str = ""
-    """A map to work from; empty: the kernel's own below reports/, if there is one."""
+    """The map to judge by; empty: the kernel's own map below reports/, if there is one."""
     any_triton: bool = False
     samples: int = 4096
-    """Feasible, and as many infeasible, configurations that a function is asked about at most."""
-
-
-def shown_path(path: Path) -> str:
-    """The path as a user standing here would type it."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+    """The most feasible configurations that a function is asked about, and the most infeasible ones."""

@@ -1,7 +1,7 @@
-"""Asks what an audit needs to know, and puts it together: `run` with compiles, `unasked` from a map alone.
+"""The audits of one kernel on the chosen targets.
 
-With a map of the kernel, entries that it knows are not compiled; without one, a small one is made of the entries alone,
-around the first of them that passes, and not stored. Whatever is of the user's making runs in a child.
+With a map of the kernel, entries that it knows are not compiled. Without one, an audit makes a small map of the entries
+alone, around the first of them that passes, and does not store it. The user's code runs in a child process.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gluonmap.audit.findings import Audit
-from gluonmap.audit.one_target import audit
-from gluonmap.audit.request import Wanted
+from gluonmap.audit.request import AuditRequest
+from gluonmap.audit.target_audit import audit_target
 from gluonmap.model import codec, targets
 from gluonmap.model.errors import UsageError
 from gluonmap.model.events import Event, Listener, about
@@ -21,13 +21,13 @@ from gluonmap.probe.settings import Settings
 from gluonmap.probe.target_choice import TargetChoice
 from gluonmap.runner.processes import Isolation
 
-__all__ = ["Wanted", "run"]
 
+def run(settings: Settings, request: AuditRequest, chosen: Sequence[str], listen: Listener) -> Iterator[Audit]:
+    """Yield the audit on each chosen target.
 
-def run(settings: Settings, wanted: Wanted, chosen: Sequence[str], listen: Listener) -> Iterator[Audit]:
-    """The audits of all chosen targets; none chosen: those that the files are named for, else those of the probe file's
-    TARGETS, else those that have a map, else those that the kernel's API allows, which a note tells. A file that is
-    named for another target is then left out.
+    If none is chosen, the targets are those that the files are named for, else the probe file's TARGETS, else those
+    that have a map, else those that the kernel's API allows (a note reports these). Files named for another target are
+    then left out.
 
     Raises:
         UsageError: a kernel, map or file that cannot be used, or nothing to audit.
@@ -35,22 +35,22 @@ def run(settings: Settings, wanted: Wanted, chosen: Sequence[str], listen: Liste
     with Isolation(jobs=settings.jobs) as isolation:
         campaign = Campaign(settings, isolation, listen)
         names = [targets.find(name).name for name in chosen]
-        each = list(dict.fromkeys(names or _targets(TargetChoice(campaign), wanted)))
+        each = list(dict.fromkeys(names or _targets(TargetChoice(campaign), request)))
         for target in each:
             of_target = campaign.with_listener(about(target, listen)) if len(each) > 1 else campaign
-            mine = wanted
+            mine = request
             if not names:
-                kept = tuple(source for source in wanted.sources if source.target in ("", target))
-                mine = dataclasses.replace(wanted, sources=kept)
-            yield audit(of_target, mine, targets.find(target))
+                kept = tuple(source for source in request.sources if source.target in ("", target))
+                mine = dataclasses.replace(request, sources=kept)
+            yield audit_target(of_target, mine, targets.find(target))
 
 
-def _targets(choice: TargetChoice, wanted: Wanted) -> list[str]:
+def _targets(choice: TargetChoice, request: AuditRequest) -> list[str]:
     campaign = choice.campaign
-    if named := [source.target for source in wanted.sources if source.target]:
+    if named := [source.target for source in request.sources if source.target]:
         return named
-    if wanted.map:
-        return [codec.read_map(Path(wanted.map)).target]
+    if request.map:
+        return [codec.read_map(Path(request.map)).target]
     if declared := choice.declared_targets():
         return list(declared)
     mapped = [name for path in campaign.settings.root.glob(_MAPS) if (name := _target_of(path, campaign))]

@@ -31,8 +31,8 @@ TRITON_DEFAULTS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}
 """Of `triton.Config`, which are not the compiler's (triton/runtime/autotuner.py, 3.6 to 3.9)."""
 
 
-class Form(StrEnum):
-    """What a file is."""
+class FileForm(StrEnum):
+    """The form of a file."""
 
     AUTOTUNE = "@triton.autotune list"
     CONFIGS = "list of triton.Config"
@@ -45,16 +45,16 @@ class Form(StrEnum):
 
     @property
     def raced(self) -> bool:
-        """Its entries are tried against each other; those of the others serve different sizes."""
-        return self in (Form.AUTOTUNE, Form.CONFIGS, Form.TRITON, Form.LINES)
+        """The entries compete with each other; in other forms they serve different sizes."""
+        return self in (FileForm.AUTOTUNE, FileForm.CONFIGS, FileForm.TRITON, FileForm.LINES)
 
     @property
     def whole(self) -> bool:
-        """Its entries go to the launch as they are; those of the others go through host code first."""
-        return self in (Form.AUTOTUNE, Form.CONFIGS, Form.TRITON)
+        """The entries go to the launch unchanged; in other forms they go through host code first."""
+        return self in (FileForm.AUTOTUNE, FileForm.CONFIGS, FileForm.TRITON)
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ShippedEntry(msgspec.Struct, frozen=True):
     """One configuration as it is shipped."""
 
     file: str
@@ -72,12 +72,12 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> Config:
-        """What somebody wrote."""
+        """The values that somebody wrote."""
         return {name: value for name, value in self.config.items() if name not in self.unsaid}
 
 
 class Oddity(msgspec.Struct, frozen=True):
-    """Something in a file that its reader never looks at."""
+    """A part of a file that its loader never reads."""
 
     name: str
     line: int | None
@@ -86,12 +86,12 @@ class Oddity(msgspec.Struct, frozen=True):
     """False: a caller of aiter's that passes bounds of its own looks at it."""
 
 
-class Source(msgspec.Struct, frozen=True):
-    """One file."""
+class ShippedFile(msgspec.Struct, frozen=True):
+    """One file with its entries or restrictions."""
 
     file: str
-    form: Form
-    entries: tuple[Entry, ...] = ()
+    form: FileForm
+    entries: tuple[ShippedEntry, ...] = ()
     target: str = ""
     """The target that its name tells; empty: it tells none."""
     elsewhere: str = ""
@@ -107,8 +107,8 @@ class Source(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def read(text: str) -> Source:
-    """What FILE, or one entry of it ("FILE#ENTRY"), holds.
+def read_shipped_file(text: str) -> ShippedFile:
+    """Read FILE, or one entry of it ("FILE#ENTRY").
 
     Raises:
         UsageError: it cannot be read, holds no configuration and no restriction, or has no such entry.
@@ -137,26 +137,26 @@ def read(text: str) -> Source:
     return found
 
 
-def _shown(entry: Entry) -> str:
+def _shown(entry: ShippedEntry) -> str:
     return f"{entry.file}{f', entry {entry.name},' if entry.name else ''}"
 
 
 # ---- JSON ----------------------------------------------------------------------------------------------------------
 
 
-def _json(name: str) -> Source:
+def _json(name: str) -> ShippedFile:
     listed = _listed(name)
-    told = {"": {}} if listed else probe_file.read_entries(name)
+    written = {"": {}} if listed else probe_file.read_entries(name)
     text = Path(name).read_text(encoding="utf-8", errors="replace")
     where = _Places(text)
     target, elsewhere = target_of(name)
-    named = Source(name, Form.JSON, target=target, elsewhere=elsewhere, triton=_triton(name, text))
+    named = ShippedFile(name, FileForm.JSON, target=target, elsewhere=elsewhere, triton=_triton(name, text))
     if listed:
-        entries = [Entry(name, place, config, where.line(path)) for place, path, config in listed]
-        return msgspec.structs.replace(named, form=Form.TRITON, entries=tuple(entries))
+        entries = [ShippedEntry(name, place, config, where.line(path)) for place, path, config in listed]
+        return msgspec.structs.replace(named, form=FileForm.TRITON, entries=tuple(entries))
     sizes = _sizes(name)
     found = [
-        Entry(
+        ShippedEntry(
             file=name,
             name=entry,
             config=config,
@@ -164,30 +164,30 @@ def _json(name: str) -> Source:
             lines={key: line for key in config if (line := where.line((*path, key)))},
             sizes={**sizes, **_bucket_size(entry)},
         )
-        for entry, config in told.items()
+        for entry, config in written.items()
     ]
-    form = _form(tuple(told))
+    form = _form(tuple(written))
     odd = [Oddity("/".join(path), line, "it stands there twice: the last one counts") for path, line in where.twice]
-    odd += _unread(form, tuple(told), where)
-    entries = [e for e in found if form is not Form.VLLM or e.name.isdigit()]
+    odd += _unread(form, tuple(written), where)
+    entries = [e for e in found if form is not FileForm.VLLM or e.name.isdigit()]
     return msgspec.structs.replace(named, form=form, entries=tuple(entries), oddities=tuple(odd))
 
 
-def _form(names: Sequence[str]) -> Form:
+def _form(names: Sequence[str]) -> FileForm:
     if any(BUCKET.fullmatch(name) for name in names):
-        return Form.AITER
-    return Form.VLLM if any(name.isdigit() for name in names) else Form.JSON
+        return FileForm.AITER
+    return FileForm.VLLM if any(name.isdigit() for name in names) else FileForm.JSON
 
 
-def _unread(form: Form, names: Sequence[str], where: _Places) -> Iterator[Oddity]:
+def _unread(form: FileForm, names: Sequence[str], where: _Places) -> Iterator[Oddity]:
     """Entries that the loader of such a file never returns."""
     for name in names:
         line = where.line(tuple(name.split("/")))
-        if form is Form.VLLM and not name.isdigit():
+        if form is FileForm.VLLM and not name.isdigit():
             yield Oddity(name, line, "vLLM reads every key as a number of tokens")
-        elif form is Form.AITER and not BUCKET.fullmatch(name) and "/" not in name:
+        elif form is FileForm.AITER and not BUCKET.fullmatch(name) and "/" not in name:
             yield Oddity(name, line, "aiter's loader asks for M_LEQ_x, M_GEQ_x and any", certain=False)
-        elif form is Form.AITER and (bound := name.rpartition("_")[2]).isdigit() and int(bound) not in AITER_BOUNDS:
+        elif form is FileForm.AITER and (bound := name.rpartition("_")[2]).isdigit() and int(bound) not in AITER_BOUNDS:
             why = f"aiter's loader asks for {name} only where its caller passes bounds of its own"
             yield Oddity(name, line, why, certain=False)
 
@@ -195,14 +195,14 @@ def _unread(form: Form, names: Sequence[str], where: _Places) -> Iterator[Oddity
 def _listed(name: str) -> list[tuple[str, tuple[str | int, ...], Config]]:
     """The entries of Triton's `<kernel>.autotune.json`, or of `gluonmap export --format triton-json`."""
     try:
-        told = msgspec.json.decode(Path(name).read_bytes())
+        content = msgspec.json.decode(Path(name).read_bytes())
     except (OSError, msgspec.DecodeError, RecursionError):
-        return []  # whoever reads it next says what is wrong
-    if not isinstance(told, dict):
+        return []  # the caller reads the file again and reports the error
+    if not isinstance(content, dict):
         return []
     found: list[tuple[str, tuple[str | int, ...], Config]] = []
     for key in ("configs_timings", "configs"):
-        for number, item in enumerate(told[key]) if isinstance(told.get(key), list) else ():
+        for number, item in enumerate(content[key]) if isinstance(content.get(key), list) else ():
             config = item[0] if isinstance(item, list) and item else item
             if isinstance(config, dict) and isinstance(config.get("kwargs"), dict):
                 options = {n: config[n] for n in LAUNCH_OPTIONS if config.get(n) is not None}
@@ -292,21 +292,21 @@ def _triton(name: str, text: str) -> str:
 # ---- JSON lines ----------------------------------------------------------------------------------------------------
 
 
-def _lines(name: str) -> Source:
+def _lines(name: str) -> ShippedFile:
     try:
         with open(name, "rb") as stream:
-            entries = [Entry(name, f"line {n}", config, n) for n, config in read_configs(stream, name)]
+            entries = [ShippedEntry(name, f"line {n}", config, n) for n, config in read_configs(stream, name)]
     except OSError as error:
         raise UsageError(f"cannot read the configurations {name}: {error.strerror}.") from error
     if not entries:
         raise UsageError(f"the configuration file {name} holds no configuration.")
-    return Source(name, Form.LINES, tuple(entries))
+    return ShippedFile(name, FileForm.LINES, tuple(entries))
 
 
 # ---- Python --------------------------------------------------------------------------------------------------------
 
 
-def _python(name: str) -> Source:
+def _python(name: str) -> ShippedFile:
     """`triton.Config(…)` calls that are written out, or `restrictions` and `tune_params`; by text alone."""
     try:
         tree = ast.parse(syntax.text_of(Path(name)))
@@ -335,7 +335,7 @@ def _python(name: str) -> Source:
     entries = [listed_entry(name, number, call, config) for number, (call, config) in enumerate(written)]
     left = len(calls) - len(written)
     notes = (f"{name}: {left} triton.Config(…) are computed, not written out: not read",) if left else ()
-    return Source(name, Form.CONFIGS, tuple(entries), notes=notes)
+    return ShippedFile(name, FileForm.CONFIGS, tuple(entries), notes=notes)
 
 
 def is_config(call: ast.Call) -> bool:
@@ -358,7 +358,7 @@ def written_config(call: ast.Call) -> Config | None:
     return {**own, **{n: v for n, v in (TRITON_DEFAULTS | options).items() if v is not None}}
 
 
-def listed_entry(name: str, number: int, call: ast.Call, config: Config) -> Entry:
+def listed_entry(name: str, number: int, call: ast.Call, config: Config) -> ShippedEntry:
     """The entry of one `triton.Config(…)` call of a list."""
     lines = {str(keyword.arg): keyword.value.lineno for keyword in call.keywords if keyword.arg}
     for node in call.args[:1]:
@@ -366,10 +366,10 @@ def listed_entry(name: str, number: int, call: ast.Call, config: Config) -> Entr
             keys = [key for key in node.keys if isinstance(key, ast.Constant)]
             lines |= {str(key.value): key.lineno for key in keys}
     unsaid = frozenset(TRITON_DEFAULTS) - {*lines}
-    return Entry(name, f"[{number}]", config, call.lineno, lines, unsaid)
+    return ShippedEntry(name, f"[{number}]", config, call.lineno, lines, unsaid)
 
 
-def _restrictions(name: str, assigned: Mapping[str, ast.expr]) -> Source:
+def _restrictions(name: str, assigned: Mapping[str, ast.expr]) -> ShippedFile:
     node = assigned["restrictions"]
     items = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
     try:
@@ -384,9 +384,9 @@ def _restrictions(name: str, assigned: Mapping[str, ast.expr]) -> Source:
         )
     if not isinstance(domains, dict) or not all(isinstance(v, list | tuple) for v in domains.values()):
         raise UsageError(f"{name}: tune_params must be a dict of lists, written out.")
-    return Source(
+    return ShippedFile(
         name,
-        Form.RULES,
+        FileForm.RULES,
         restrictions=tuple(texts),
         lines=tuple(item.lineno for item in items),
         domains={str(k): tuple(v) for k, v in domains.items()},

@@ -17,9 +17,8 @@ from gluonmap.model.errors import UsageError
 
 if TYPE_CHECKING:
     from gluonmap.audit.findings import Audit
-    from gluonmap.audit.rules import Rule
-    from gluonmap.audit.run import Wanted
-    from gluonmap.audit.shipped_files import Source
+    from gluonmap.audit.request import AuditRequest, PruningRule
+    from gluonmap.audit.shipped_files import ShippedFile
 
 
 @click.command(short_help="Audit the configurations a project ships.")
@@ -101,33 +100,32 @@ def check(kernel_file: Path, more: Sequence[str], configs: Sequence[str], **opti
     sys.exit(1 if failing else 0)
 
 
-def _sources(names: Sequence[str], kernel_file: Path) -> list[Source]:
-    from gluonmap.audit import shipped_files
+def _sources(names: Sequence[str], kernel_file: Path) -> list[ShippedFile]:
+    from gluonmap.audit.shipped_files import read_shipped_file
 
-    found: list[Source] = []
+    found: list[ShippedFile] = []
     for name in dict.fromkeys(names):
         path = Path(name.partition("#")[0])
         if path.is_dir():
             files = sorted(file for file in path.rglob("*.json") if file.is_file())
             if not files:
                 raise click.UsageError(f"the folder {name} has no .json file.")
-            found += [shipped_files.read(str(file)) for file in files]
+            found += [read_shipped_file(str(file)) for file in files]
         elif path.resolve() != kernel_file.resolve():
-            found.append(shipped_files.read(name))
+            found.append(read_shipped_file(name))
     return found
 
 
-def _wanted(sources: Sequence[Source], options: dict[str, Any]) -> Wanted:
-    from gluonmap.audit.findings import Place
-    from gluonmap.audit.rules import Rule
-    from gluonmap.audit.run import Wanted
-    from gluonmap.audit.shipped_files import Form
+def _wanted(sources: Sequence[ShippedFile], options: dict[str, Any]) -> AuditRequest:
+    from gluonmap.audit.findings import ShippedPlace
+    from gluonmap.audit.request import AuditRequest, PruningRule
+    from gluonmap.audit.shipped_files import FileForm
 
-    rules: list[Rule] = []
+    rules: list[PruningRule] = []
     for source in sources:
-        if source.form is Form.RULES:
-            places = tuple(Place(source.file, line) for line in source.lines)
-            rules.append(Rule(source.file, places, source.restrictions, domains=source.domains))
+        if source.form is FileForm.RULES:
+            places = tuple(ShippedPlace(source.file, line) for line in source.lines)
+            rules.append(PruningRule(source.file, places, source.restrictions, domains=source.domains))
     if options["restriction"]:
         texts = tuple(options["restriction"])
         for text in texts:
@@ -136,10 +134,10 @@ def _wanted(sources: Sequence[Source], options: dict[str, Any]) -> Wanted:
                     f"--restriction takes an expression of the knobs, and {text!r} is a function: give what it "
                     "returns, or a function of a file with --prune FILE.py:FUNCTION."
                 )
-        rules.append(Rule(texts[0] if len(texts) == 1 else "the restrictions", restrictions=texts))
+        rules.append(PruningRule(texts[0] if len(texts) == 1 else "the restrictions", restrictions=texts))
     rules += [_function(text) for text in options["prune"]]
-    lists = tuple(source for source in sources if source.form is not Form.RULES)
-    return Wanted(
+    lists = tuple(source for source in sources if source.form is not FileForm.RULES)
+    return AuditRequest(
         sources=lists,
         own_list=not lists,
         rules=tuple(rules),
@@ -149,11 +147,11 @@ def _wanted(sources: Sequence[Source], options: dict[str, Any]) -> Wanted:
     )
 
 
-def _function(text: str) -> Rule:
+def _function(text: str) -> PruningRule:
     import ast
 
-    from gluonmap.audit.findings import Place
-    from gluonmap.audit.rules import Rule
+    from gluonmap.audit.findings import ShippedPlace
+    from gluonmap.audit.request import PruningRule
     from gluonmap.source import syntax
 
     name, colon, function = text.rpartition(":")
@@ -166,12 +164,13 @@ def _function(text: str) -> Rule:
     except (SyntaxError, ValueError) as error:
         raise click.UsageError(f"--prune: {name} is no Python: {error}.") from error
     lines = [node.lineno for node in body if isinstance(node, ast.FunctionDef) and node.name == function]
-    place = Place(name, lines[-1] if lines else None, function)
-    return Rule(f"{path.name}:{function}", (place,), file=name, function=function)
+    place = ShippedPlace(name, lines[-1] if lines else None, function)
+    return PruningRule(f"{path.name}:{function}", (place,), file=name, function=function)
 
 
-def _audits(kernel_file: Path, wanted: Wanted, options: dict[str, Any]) -> Sequence[Audit]:
-    from gluonmap.audit import from_map, run
+def _audits(kernel_file: Path, wanted: AuditRequest, options: dict[str, Any]) -> Sequence[Audit]:
+    from gluonmap.audit.from_map import audit_from_map
+    from gluonmap.audit.run import run
     from gluonmap.cli.progress import ProgressDisplay
     from gluonmap.model import codec
 
@@ -179,9 +178,9 @@ def _audits(kernel_file: Path, wanted: Wanted, options: dict[str, Any]) -> Seque
     if options["no_compile"]:
         if not wanted.map:
             raise UsageError("--no-compile needs a map: name it with --map FILE.")
-        return [from_map.audit(codec.read_map(Path(wanted.map)), wanted)]
+        return [audit_from_map(codec.read_map(Path(wanted.map)), wanted)]
     with ProgressDisplay(quiet=options["quiet"]) as listen:
-        audits = list(run.run(settings_of(kernel_file, options), wanted, chosen, listen))
+        audits = list(run(settings_of(kernel_file, options), wanted, chosen, listen))
     if not audits:
         raise UsageError("there is nothing to audit.")
     return audits

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 from tabulate import tabulate
 
-from gluonmap.audit.findings import Audit, Finding, Place, RuleChecked, Severity, Tally
+from gluonmap.audit.findings import Audit, AuditFinding, CheckedRule, Severity, ShippedPlace, Tally
 from gluonmap.report import github
 from gluonmap.report.map_header import target_name
 from gluonmap.report.markdown import code, text
@@ -58,11 +58,11 @@ def _basis(audit: Audit) -> str:
     return f"Triton {visible(audit.triton)}: {known}, {compiled}"
 
 
-def _where(item: Finding) -> str:
+def _where(item: AuditFinding) -> str:
     return _place(item.places[0]) if item.places else "command line"
 
 
-def _place(place: Place) -> str:
+def _place(place: ShippedPlace) -> str:
     line = f":{place.line}" if place.line else ""
     return f"{visible(place.file)}{line}"
 
@@ -72,21 +72,21 @@ def _short(raw: str) -> str:
     return shorten(visible(" ".join(raw.split())), 400)
 
 
-def _details(item: Finding) -> list[str]:
+def _details(item: AuditFinding) -> list[str]:
     found = [_short(detail) for detail in item.details]
     if len(item.places) > 1:
         found.append(f"in {_entries(item)}")
     return found
 
 
-def _entries(item: Finding) -> str:
+def _entries(item: AuditFinding) -> str:
     """Return the entries of a finding, with their lines."""
     shown = [_entry(place) for place in item.places[:MOST_PLACES]]
     rest = len(item.places) - len(shown)
     return listed([*filter(None, shown), *([f"{rest} more"] if rest else [])])
 
 
-def _entry(place: Place) -> str:
+def _entry(place: ShippedPlace) -> str:
     name = visible(place.entry)
     return f"{name} (line {place.line})" if place.line and name else name
 
@@ -106,7 +106,7 @@ def _rules(audit: Audit) -> str:
     return tabulate(rows, ("rule", "drops feasible", "programs lost", "keeps infeasible"), disable_numparse=True)
 
 
-def _cells(rule: RuleChecked) -> tuple[str, str, str]:
+def _cells(rule: CheckedRule) -> tuple[str, str, str]:
     lost = "" if rule.lost is None or rule.programs is None else f"{rule.lost:,} of {rule.programs:,}"
     return _tally(rule.feasible), lost, _tally(rule.infeasible)
 
@@ -130,7 +130,7 @@ def report_to_github(audits: Sequence[Audit]) -> None:
             message = "\n".join([item.text, *_details(item)])
             title = f"gluonmap check ({audit.target}): {item.kind}"
             at_each = item.places if item.severity is Severity.ERROR else item.places[:1]
-            for place in at_each or (Place(audit.file),):
+            for place in at_each or (ShippedPlace(audit.file),):
                 github.annotate(_LEVELS[item.severity], message, file=place.file, line=place.line, title=title)
     github.summarise("\n\n".join(markdown(audit) for audit in audits))
 
@@ -161,6 +161,6 @@ def markdown(audit: Audit) -> str:
     return "\n\n".join(blocks)
 
 
-def _cell(item: Finding) -> str:
+def _cell(item: AuditFinding) -> str:
     lines = [f"**{item.kind}**: {text(_short(item.text))}", *map(text, _details(item))]
     return "<br>".join(lines)

@@ -27,15 +27,14 @@ from maps import (
 from msgspec.structs import replace
 from project import REPOSITORY, Finished, Project
 
-from gluonmap.audit import bound_entries, one_target, rules, shipped_files
+from gluonmap.audit import bound_entries, rule_check, shipped_files, target_audit
 from gluonmap.audit import run as auditor
-from gluonmap.audit.bound_entries import Bound as BoundEntry
-from gluonmap.audit.bound_entries import Names
-from gluonmap.audit.findings import Kind
-from gluonmap.audit.mentions import mentions
-from gluonmap.audit.rules import Ground, Rule
-from gluonmap.audit.run import Wanted
-from gluonmap.audit.shipped_files import Entry, Form, Source, target_of
+from gluonmap.audit.bound_entries import BoundEntry, KernelNames
+from gluonmap.audit.findings import FindingKind
+from gluonmap.audit.key_mentions import find_mentions
+from gluonmap.audit.request import AuditRequest, PruningRule
+from gluonmap.audit.rule_space import RuleSpace
+from gluonmap.audit.shipped_files import FileForm, ShippedEntry, ShippedFile, target_of
 from gluonmap.cli.main import cli
 from gluonmap.constraints.semantics import holds
 from gluonmap.export import kernel_tuner
@@ -63,11 +62,11 @@ from gluonmap.worker.protocol import Choice
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 
-def source(folder: Path, text: str | bytes, name: str = "shipped.json") -> Source:
+def source(folder: Path, text: str | bytes, name: str = "shipped.json") -> ShippedFile:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return shipped_files.read(str(path))
+    return shipped_files.read_shipped_file(str(path))
 
 
 AITER = """{
@@ -82,7 +81,7 @@ AITER = """{
 
 def test_buckets_of_aiter_have_lines_and_sizes(tmp_path: Path) -> None:
     told = source(tmp_path, AITER, "configs/gfx950/gluon/gemm/x/GEMM-N=7168-K=2048.json")
-    assert (told.form, told.target, told.elsewhere) == (Form.AITER, "gfx950", "")
+    assert (told.form, told.target, told.elsewhere) == (FileForm.AITER, "gfx950", "")
     assert [(e.name, e.line, e.config, e.sizes) for e in told.entries] == [
         ("M_LEQ_16", 3, {"BLOCK_M": 16, "cache": None}, {"M": 16, "N": 7168, "K": 2048}),
         ("M_LEQ_48", 6, {"BLOCK_M": 32}, {"M": 48, "N": 7168, "K": 2048}),
@@ -99,7 +98,7 @@ def test_buckets_of_aiter_have_lines_and_sizes(tmp_path: Path) -> None:
 def test_batch_sizes_of_vllm_are_entries_and_other_keys_are_read_by_nobody(tmp_path: Path) -> None:
     text = '{"triton_version": "3.4.0", "1": {"BLOCK_M": 16},\n "64": {"BLOCK_M": 64},\n "default": {"BLOCK_M": 1}}'
     told = source(tmp_path, text, "E=8,N=4096,device_name=AMD_Instinct_MI300X,dtype=fp8_w8a8.json")
-    assert (told.form, told.target, told.triton) == (Form.VLLM, "gfx942", "3.4.0")
+    assert (told.form, told.target, told.triton) == (FileForm.VLLM, "gfx942", "3.4.0")
     assert [(e.name, e.line, e.sizes) for e in told.entries] == [("1", 1, {"M": 1}), ("64", 2, {"M": 64})]
     assert [(odd.name, odd.line, odd.certain) for odd in told.oddities] == [("default", 3, True)]
     name = "triton_3_4_0/E=8,N=4096,device_name=NVIDIA_H100_80GB_HBM3.json"
@@ -125,16 +124,16 @@ def test_a_bucket_that_stands_there_twice_is_told(tmp_path: Path) -> None:
 
 def test_one_entry_can_be_named(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(AITER)
-    assert [e.name for e in shipped_files.read(f"{tmp_path}/x.json#any").entries] == ["any"]
+    assert [e.name for e in shipped_files.read_shipped_file(f"{tmp_path}/x.json#any").entries] == ["any"]
     with pytest.raises(UsageError, match=r"has no entry 'M_LEQ_8' \(it has M_LEQ_16, M_LEQ_48, any, small\)"):
-        shipped_files.read(f"{tmp_path}/x.json#M_LEQ_8")
+        shipped_files.read_shipped_file(f"{tmp_path}/x.json#M_LEQ_8")
 
 
 @pytest.mark.parametrize("key", ["configs_timings", "configs"])
 def test_tritons_own_results_are_a_list(tmp_path: Path, key: str) -> None:
     entry = {"kwargs": {"TILE": 64}, "num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None, "pre_hook": None}
     told = source(tmp_path, json.dumps({"key": [1], key: [[entry, [0.1]] if "timings" in key else entry]}))
-    assert told.form is Form.TRITON
+    assert told.form is FileForm.TRITON
     assert [(e.name, e.line, e.config) for e in told.entries] == [
         ("[0]", 1, {"TILE": 64, "num_warps": 4, "num_stages": 3, "num_ctas": 1})
     ]
@@ -157,7 +156,7 @@ CONFIGS = [
 
 def test_configs_that_are_written_out_are_read_from_the_text_alone(tmp_path: Path) -> None:
     told = source(tmp_path, CONFIGS + "raise SystemExit\n", "configs.py")
-    assert told.form is Form.CONFIGS
+    assert told.form is FileForm.CONFIGS
     assert [(e.name, e.line, e.config) for e in told.entries] == [
         ("[0]", 7, {"TILE": 64, "num_warps": 8, "num_stages": 3, "num_ctas": 1}),
         ("[1]", 8, {"TILE": 128, "HINT": ".cg", "num_warps": 4, "num_stages": 2, "num_ctas": 1}),
@@ -170,7 +169,7 @@ def test_configs_that_are_written_out_are_read_from_the_text_alone(tmp_path: Pat
 def test_restrictions_of_kernel_tuner_have_lines_and_values(tmp_path: Path) -> None:
     text = 'tune_params = {"M": [16, 32]}\nrestrictions = [\n    "M <= 32",\n    # why\n    "N % M == 0",\n]\n'
     told = source(tmp_path, text, "kt.py")
-    assert (told.form, told.restrictions, told.lines) == (Form.RULES, ("M <= 32", "N % M == 0"), (3, 5))
+    assert (told.form, told.restrictions, told.lines) == (FileForm.RULES, ("M <= 32", "N % M == 0"), (3, 5))
     assert told.domains == {"M": (16, 32)}
 
 
@@ -203,7 +202,7 @@ def test_any_bytes_are_entries_or_one_usage_error(data: bytes, name: str) -> Non
             told = source(Path(folder), data, name)
         except UsageError:
             return
-    assert told.entries or told.restrictions or told.form is Form.VLLM
+    assert told.entries or told.restrictions or told.form is FileForm.VLLM
 
 
 @pytest.mark.parametrize(
@@ -234,7 +233,7 @@ def k(
 """
 
 
-def bound_to(config: Config, **given: Value) -> tuple[BoundEntry, Description, Names]:
+def bound_to(config: Config, **given: Value) -> tuple[BoundEntry, Description, KernelNames]:
     """A configuration bound to the kernel above, whose host code derives SPLIT and turns GROUP and waves_per_eu."""
     inspection = inspected(KERNEL, heuristic=("EVEN",))
     derive = {"SPLIT": "n // GROUP"}
@@ -248,7 +247,7 @@ def bound_to(config: Config, **given: Value) -> tuple[BoundEntry, Description, N
         grid="(n // TILE,)",
     )
     description = describe(inspection, find("gfx950"), ProbeFile(knobs={"num_stages": (2, 3)}), overrides)
-    bound = bound_entries.bind(Entry("c.json", "any", config, sizes={"n": 32, "m": 5}), names, given)
+    bound = bound_entries.bind_entry(ShippedEntry("c.json", "any", config, sizes={"n": 32, "m": 5}), names, given)
     return bound_entries.with_defaults(bound, description, names), description, names
 
 
@@ -282,10 +281,10 @@ def test_an_option_at_its_default_that_nothing_turns_is_as_good_as_left_out() ->
 
 def test_sizes_that_names_tell_are_noted_where_they_make_another_program() -> None:
     bound, description, names = bound_to({"TILE": 64})  # for n = 32; the map's n is 64, and SPLIT is made of it
-    told = list(one_target._unsaid([bound], description, names))
+    told = list(target_audit._unsaid([bound], description, names))
     assert told[0] == "compiled for the sizes that the names of file and entry tell: n=32 (any)"
     same = replace(bound, moves={**bound.moves, "n": 64}, sizes={"n": 64})
-    assert not any("sizes" in note for note in one_target._unsaid([same], description, names))
+    assert not any("sizes" in note for note in target_audit._unsaid([same], description, names))
 
 
 def test_options_that_somebody_wrote_are_tried_at_all_their_values() -> None:
@@ -400,7 +399,7 @@ def test_host_code_that_names_a_key_is_named(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "host").mkdir()
     (tmp_path / "host" / "a.py").write_text("# SPLITS\n\nsplits = config['SPLIT']\n")
-    found = mentions({"SPLIT", "SPLITS"}, tmp_path / "kernels" / "k.py")
+    found = find_mentions({"SPLIT", "SPLITS"}, tmp_path / "kernels" / "k.py")
     assert found == {"SPLIT": "host/a.py:3"}
 
 
@@ -470,15 +469,15 @@ def by_hand(space: SpaceMap, texts: list[str]) -> tuple[int, int, int]:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3, unique=True))
 def test_restrictions_are_counted_as_if_each_configuration_were_looked_at(texts: list[str]) -> None:
-    ground = Ground(RULED, Judge(RULED))
-    rule = Rule("rule", restrictions=tuple(texts))
-    counted = rules.counted(rule, texts, ground)
+    ground = RuleSpace(RULED, Judge(RULED))
+    rule = PruningRule("rule", restrictions=tuple(texts))
+    counted = rule_check.count_mistakes(rule, texts, ground)
     assert counted is not None
     told, _ = counted
     assert (told.feasible.mistaken, told.infeasible.mistaken, told.lost) == by_hand(RULED, texts)
     pool = ground.pool(4096)
     kept = [i for i, config in enumerate(pool.configs) if all(holds(Written(text), config) for text in texts)]
-    decided = rules.decided(rule, pool, kept, ground)
+    decided = rule_check.check_selection(rule, pool, kept, ground)
     # The judge says nothing of values that no answered configuration had; these maps have answers for all.
     assert (decided.feasible, decided.infeasible, decided.lost) == (told.feasible, told.infeasible, told.lost)
 
@@ -744,8 +743,8 @@ def test_unstable_code_is_called_neither_equal_nor_inert(project: Project) -> No
     project.write("c.jsonl", '{"UNREAD": 1, "TILE": 256}\n{"UNREAD": 2, "TILE": 256}\n')
     run = project.run("check", "kernels/unstable.py", "c.jsonl", "-t", "gfx950", "--arg", "x=*fp16", "--json")
     assert run.code == 0, run.stderr
-    kinds = {Kind(kind) for _, kind, _ in findings(run)}
-    assert Kind.DUPLICATE not in kinds
+    kinds = {FindingKind(kind) for _, kind, _ in findings(run)}
+    assert FindingKind.DUPLICATE not in kinds
     assert "unstable" in " ".join(json.loads(run.stdout)["notes"])
 
 
@@ -769,7 +768,7 @@ def audited_on(folder: Path, notes: list[str]) -> list[str]:
     """The targets of an audit of a file that names none, and what is said about them."""
     chosen = Settings(folder / "kernels" / "pair.py", folder)
     campaign = Campaign(chosen, Isolation(jobs=1), lambda event: notes.append(event.text))
-    return auditor._targets(AnyTarget(campaign), Wanted(sources=(Source("c.json", Form.JSON),)))
+    return auditor._targets(AnyTarget(campaign), AuditRequest(sources=(ShippedFile("c.json", FileForm.JSON),)))
 
 
 def test_a_file_that_names_no_target_is_audited_where_the_project_ships(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A user's rule applied to a map's space, and its counterexamples compiled."""
+"""Apply a rule to the space of a map, and compile its counterexamples."""
 
 from __future__ import annotations
 
@@ -7,67 +7,69 @@ from pathlib import Path
 
 import msgspec
 
-from gluonmap.audit import rules
-from gluonmap.audit.compiles import Asking
-from gluonmap.audit.entry_findings import Told
-from gluonmap.audit.findings import Example, Finding, RuleChecked
-from gluonmap.audit.reference_map import Ready
-from gluonmap.audit.rules import MOST_SHOWN, Ground, Rule
+from gluonmap.audit.compiles import AuditCompiles
+from gluonmap.audit.findings import AuditFinding, CheckedRule, Counterexample
+from gluonmap.audit.judged_entry import JudgedEntry
+from gluonmap.audit.reference_map import Reference
+from gluonmap.audit.request import PruningRule
+from gluonmap.audit.rule_check import MOST_SHOWN, check_selection, count_mistakes, filled_in, is_expression
+from gluonmap.audit.rule_findings import failed_rule, findings_of
+from gluonmap.audit.rule_space import RuleSpace
 from gluonmap.model.outcomes import Feasibility, feasibility
 from gluonmap.model.verdict import Verdict
 from gluonmap.query.feasibility import Judge
 from gluonmap.worker.protocol import Choice
 
 
-def checked(
-    rule: Rule, asking: Asking, ready: Ready, told: Iterable[Told], samples: int
-) -> tuple[RuleChecked | None, list[Finding]]:
-    """What a rule does on the space of the map, or, where none knows all knobs together, on what was compiled.
+def check_rule(
+    rule: PruningRule, asking: AuditCompiles, ready: Reference, entries: Iterable[JudgedEntry], samples: int
+) -> tuple[CheckedRule | None, list[AuditFinding]]:
+    """Check a rule on the space of the map; without a joint part in it, on the compiled configurations alone.
 
-    None: it gave no answer, which is a finding.
+    The result is None if the rule gave no answer, which is a finding.
 
     Raises:
         UsageError: a restriction that is no expression, or that reads what the map does not have.
     """
     space = ready.space
     if space is None:
-        return None, [rules.unreadable(rule, "no entry passes and there is no map, so nothing can judge it")]
+        return None, [failed_rule(rule, "no entry passes and there is no map, so nothing can judge it")]
     compiled = [
         (item.config, item.outcome)
-        for item in told
+        for item in entries
         if item.basis in ("compiled", "map") and item.bound.moves.keys() <= space.baseline.keys()
     ]
-    ground = Ground(space, Judge(space), compiled).within(rule.domains)
-    texts = [rules.plain(text, space) for text in rule.restrictions]
-    spoken = bool(texts) and all(rules.is_spoken(text, space) for text in texts)
-    exact = rules.counted(rule, texts, ground) if spoken and space.joint is not None else None
+    rule_space = RuleSpace(space, Judge(space), compiled).within(rule.domains)
+    texts = [filled_in(text, space) for text in rule.restrictions]
+    countable = bool(texts) and all(is_expression(text, space) for text in texts)
+    exact = count_mistakes(rule, texts, rule_space) if countable and space.joint is not None else None
     alone: Sequence[int | None] = ()
     if exact is not None:
         result, alone = exact
     else:
-        pool = ground.pool(samples)
+        pool = rule_space.pool(samples)
         call = ready.description.candidate({})
         fixed = {name: value for name, value in call.config.items() if name not in space.baseline}
         file = str(Path(rule.file).resolve()) if rule.file else ""
         chosen = asking.choose(Choice(pool.configs, tuple(texts), file, rule.function, call.args, fixed))
         if isinstance(chosen, str):
-            return None, [rules.unreadable(rule, chosen)]
-        result = rules.decided(rule, pool, chosen[0], ground, chosen[1])
+            return None, [failed_rule(rule, chosen)]
+        result = check_selection(rule, pool, chosen[0], rule_space, chosen[1])
     result = _verified(result, asking, ready)
-    return result, rules.findings_of(rule, result, space, alone)
+    return result, findings_of(rule, result, space, alone)
 
 
-def _verified(result: RuleChecked, asking: Asking, ready: Ready) -> RuleChecked:
-    """The same with examples that were all compiled; those that a compile refutes are counted and left out."""
+def _verified(result: CheckedRule, asking: AuditCompiles, ready: Reference) -> CheckedRule:
+    """Compile the counterexamples; count and drop those that a compile refutes."""
     drops, wrong = _compiled(result.drops, asking, ready, passes=True)
     admits, also_wrong = _compiled(result.admits, asking, ready, passes=False)
     return msgspec.structs.replace(result, drops=drops, admits=admits, refuted=wrong + also_wrong)
 
 
 def _compiled(
-    examples: Sequence[Example], asking: Asking, ready: Ready, *, passes: bool
-) -> tuple[tuple[Example, ...], int]:
-    """Examples of which a compile says that they do pass, or do not; and how many it refutes."""
+    examples: Sequence[Counterexample], asking: AuditCompiles, ready: Reference, *, passes: bool
+) -> tuple[tuple[Counterexample, ...], int]:
+    """Return the examples that a compile confirms to pass (or to fail), and the number that it refutes."""
     kept = [example for example in examples if example.compiled][:MOST_SHOWN]
     unsure = [example for example in examples if not example.compiled]
     unsure = unsure[: MOST_SHOWN + 1 - len(kept)] if len(kept) < MOST_SHOWN else []

@@ -7,17 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from gluonmap.audit import bound_entries as binding
-from gluonmap.audit import counterexamples, entry_findings
-from gluonmap.audit.bound_entries import Bound, Names
-from gluonmap.audit.compiles import Asking
-from gluonmap.audit.entry_findings import Context
-from gluonmap.audit.entry_verdicts import Fates
+from gluonmap.audit.bound_entries import BoundEntry, KernelNames, bind_entry, domains_of, names_of
+from gluonmap.audit.compiles import AuditCompiles
+from gluonmap.audit.entry_findings import AuditContext, file_in_numbers, findings_of, ordered
+from gluonmap.audit.entry_judge import EntryJudge
 from gluonmap.audit.findings import Audit
-from gluonmap.audit.mentions import mentions
-from gluonmap.audit.reference_map import Grounding, Ready, candidate_of, compiled
-from gluonmap.audit.request import Wanted, shown_path
-from gluonmap.audit.shipped_files import Form, Source
+from gluonmap.audit.judged_entry import JudgedEntry
+from gluonmap.audit.key_mentions import find_mentions
+from gluonmap.audit.own_list import own_list
+from gluonmap.audit.reference_map import Reference, ReferenceMaps, candidate_of, compiled
+from gluonmap.audit.request import AuditRequest
+from gluonmap.audit.rule_run import check_rule
+from gluonmap.audit.shipped_files import FileForm, ShippedFile
+from gluonmap.audit.wording import entry_name, listed, shown, shown_path
 from gluonmap.model.candidate import Config
 from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.knobs import KnobKind
@@ -33,8 +35,8 @@ from gluonmap.spec.description import Description
 from gluonmap.worker.protocol import Choice
 
 
-def audit(campaign: Campaign, wanted: Wanted, target: Target) -> Audit:
-    """Everything that is found on one target.
+def audit_target(campaign: Campaign, request: AuditRequest, target: Target) -> Audit:
+    """Return the audit of the campaign's kernel on one target.
 
     Raises:
         UsageError: a kernel or map that cannot be used, or nothing to audit.
@@ -43,40 +45,40 @@ def audit(campaign: Campaign, wanted: Wanted, target: Target) -> Audit:
         open_session(campaign, target) as kernel,
         DeterminismCheck(campaign.settings.jobs, campaign.listen) as second,
     ):
-        return _Audit(Asking(campaign, kernel, target, second), wanted).whole()
+        return _Audit(AuditCompiles(campaign, kernel, target, second), request).whole()
 
 
 class _Audit:
-    def __init__(self, asking: Asking, wanted: Wanted) -> None:
-        self.asking, self.wanted = asking, wanted
+    def __init__(self, asking: AuditCompiles, request: AuditRequest) -> None:
+        self.asking, self.request = asking, request
         self.inspection, self.overrides = asking.inspection, asking.settings.overrides
         self.file = shown_path(asking.campaign.path)
-        self.grounding = Grounding(asking, wanted)
-        self.notes = self.grounding.notes
+        self.maps = ReferenceMaps(asking, request)
+        self.notes = self.maps.notes
 
     def whole(self) -> Audit:
-        space, map_file = self.grounding.stored() or (None, "")
+        space, map_file = self.maps.stored() or (None, "")
         sources, names = self._sources(space), self._names(space)
         sets = self.overrides.sets
-        bounds = {s.file: [binding.bind(e, names, sets, whole=s.form.whole) for e in s.entries] for s in sources}
-        ready, pruned = self._ground(space, map_file, sources, bounds, names)
-        fates = Fates(self.asking, ready, names)
-        told = fates.told(sources, bounds, pruned)
-        every = [item for rows in told.values() for item in rows]
+        bounds = {s.file: [bind_entry(e, names, sets, whole=s.form.whole) for e in s.entries] for s in sources}
+        ready, pruned = self._reference(space, map_file, sources, bounds, names)
+        judge = EntryJudge(self.asking, ready, names)
+        judged = judge.judge_all(sources, bounds, pruned)
+        every = [item for rows in judged.values() for item in rows]
         unknown = {key for item in every for key in item.bound.unknown}
-        context = Context(
+        context = AuditContext(
             target=self.asking.target.name,
             triton=self.asking.campaign.triton,
             names=names,
             space=ready.space,
-            idle=fates.idle(told),
-            mentions=mentions(unknown, self.asking.campaign.path),
-            beside=ready.beside,
+            idle=judge.idle(judged),
+            mentions=find_mentions(unknown, self.asking.campaign.path),
+            baseline_entry=ready.baseline_entry,
         )
-        findings = [found for s in sources for found in entry_findings.findings_of(s, told[s.file], context)]
+        findings = [found for s in sources for found in findings_of(s, judged[s.file], context)]
         checked = []
-        for rule in self.wanted.rules:
-            outcome, more = counterexamples.checked(rule, self.asking, ready, every, self.wanted.samples)
+        for rule in self.request.rules:
+            outcome, more = check_rule(rule, self.asking, ready, every, self.request.samples)
             checked += [outcome] if outcome else []
             findings += more
         if ready.space is not None and ready.space.stable is False:
@@ -89,27 +91,27 @@ class _Audit:
             triton=context.triton,
             map=ready.map,
             compiled=self.asking.compiled,
-            files=tuple(entry_findings.in_numbers(s, told[s.file]) for s in sources),
-            entries=tuple(map(entry_findings.checked, every)),
+            files=tuple(file_in_numbers(s, judged[s.file]) for s in sources),
+            entries=tuple(map(JudgedEntry.checked, every)),
             rules=tuple(checked),
-            findings=entry_findings.ordered(findings),
+            findings=ordered(findings),
             notes=(*self.notes, *(note for s in sources for note in s.notes)),
         )
 
-    def _sources(self, space: SpaceMap | None) -> tuple[Source, ...]:
-        """The files; where none is named, the kernel's own list, which a rule with a map does without."""
-        if not self.wanted.own_list or (self.wanted.rules and space is not None):
-            return self.wanted.sources
+    def _sources(self, space: SpaceMap | None) -> tuple[ShippedFile, ...]:
+        """Return the files; if none is named, the kernel's own list, unless there are rules and a map."""
+        if not self.request.own_list or (self.request.rules and space is not None):
+            return self.request.sources
         if self.inspection.autotune:
-            return (binding.own_list(self.inspection, self.file, syntax.text_of(self.asking.campaign.path)),)
-        if self.wanted.rules:
+            return (own_list(self.inspection, self.file, syntax.text_of(self.asking.campaign.path)),)
+        if self.request.rules:
             return ()
         raise UsageError(
             f"{self.file} has no @triton.autotune list: name what is to be audited with --configs FILE, "
             "--restriction EXPR or --prune FILE.py:FUNCTION."
         )
 
-    def _names(self, space: SpaceMap | None) -> Names:
+    def _names(self, space: SpaceMap | None) -> KernelNames:
         probe = self.asking.kernel.probe
         if space is not None:
             derive, grid, args = space.recipe.derive, space.recipe.grid, space.recipe.args
@@ -118,45 +120,45 @@ class _Audit:
             derive = {n: text for n, text in probe.derive.items() if n not in sets} | self.overrides.derive
             grid, args = self.overrides.grid or probe.grid, {**probe.args, **self.overrides.args}
         texts = [grid, *(value for value in args.values() if isinstance(value, str))]
-        names = binding.names_of(self.inspection, derive, filter(None, texts))
+        names = names_of(self.inspection, derive, filter(None, texts))
         for name in self.overrides.sets:
             if names.kind(name) is None:
                 known = {*names.constexprs, *names.host, *self.asking.target.option_domains}
                 raise UnknownKnob(f"kernel {self.inspection.kernel!r}", name, known)
         return names
 
-    def _ground(
+    def _reference(
         self,
         space: SpaceMap | None,
         map_file: str,
-        sources: Sequence[Source],
-        bounds: Mapping[str, Sequence[Bound]],
-        names: Names,
-    ) -> tuple[Ready, set[int]]:
-        """The map to judge by, and the entries (by id) that their own list drops before any is compiled."""
+        sources: Sequence[ShippedFile],
+        bounds: Mapping[str, Sequence[BoundEntry]],
+        names: KernelNames,
+    ) -> tuple[Reference, set[int]]:
+        """Return the map to judge by, and the ids of the entries that their own list drops before any is compiled."""
         if space is not None:
             description = rebuild.description_of(space)
-            return Ready(space, description, map_file), self._pruned(sources, bounds, description)
+            return Reference(space, description, map_file), self._pruned(sources, bounds, description)
         rows = [bound for each in bounds.values() for bound in each]
         if not rows:
             command = f"gluonmap probe {shlex.quote(self.file)} --target {self.asking.target.name}"
             raise UsageError(f"a rule is judged by a map, and there is none of {self.file} here. Make one:  {command}")
-        domains = binding.domains_of(rows, names, self.asking.target)
+        domains = domains_of(rows, names, self.asking.target)
         merged: Config = {}
         for bound in rows:
             merged = {**{name: v for name, v in bound.moves.items() if name not in bound.sizes}, **merged}
         merged = {name: value for name, value in merged.items() if names.kind(name) is not None}
-        description = self.grounding.described(merged, domains, names)
+        description = self.maps.described(merged, domains, names)
         pruned = self._pruned(sources, bounds, description)
         left = [bound for bound in rows if id(bound) not in pruned]
-        return self.grounding.made(left, merged, domains, names) or Ready(None, description), pruned
+        return self.maps.made(left, merged, domains, names) or Reference(None, description), pruned
 
     def _pruned(
-        self, sources: Sequence[Source], bounds: Mapping[str, Sequence[Bound]], description: Description
+        self, sources: Sequence[ShippedFile], bounds: Mapping[str, Sequence[BoundEntry]], description: Description
     ) -> set[int]:
-        """Entries of the kernel's own list that its own early_config_prune drops."""
+        """Return the ids of the entries of the kernel's own list that its early_config_prune drops."""
         found: set[int] = set()
-        for rows in (bounds[item.file] for item in sources if item.form is Form.AUTOTUNE):
+        for rows in (bounds[item.file] for item in sources if item.form is FileForm.AUTOTUNE):
             configs = tuple(bound.entry.config for bound in rows)
             kept = self.asking.choose(Choice(configs, args=description.candidate({}).args))
             if isinstance(kept, str):
@@ -164,14 +166,14 @@ class _Audit:
                 continue
             dropped = [bound for place, bound in enumerate(rows) if place not in kept[0]]
             if dropped:
-                names = entry_findings.listed([bound.entry.name for bound in dropped])
+                names = listed([bound.entry.name for bound in dropped])
                 self.notes.append(f"the list's own early_config_prune drops {names} for these arguments: not compiled")
             found |= {id(bound) for bound in dropped}
         return found
 
 
-def _sized(bounds: Sequence[Bound], description: Description, names: Names) -> Iterable[str]:
-    """Entries whose program depends on the sizes that their names tell, with those sizes."""
+def _sized(bounds: Sequence[BoundEntry], description: Description, names: KernelNames) -> Iterable[str]:
+    """Yield the entries whose program depends on the sizes in their names, with those sizes."""
     for bound in bounds:
         left = {name: value for name, value in bound.moves.items() if name not in bound.sizes}
         usual = candidate_of(description, msgspec.structs.replace(bound, moves=left), names)
@@ -179,14 +181,14 @@ def _sized(bounds: Sequence[Bound], description: Description, names: Names) -> I
         if bound.sizes and (
             isinstance(usual, str) or isinstance(candidate, str) or compiled(usual) != compiled(candidate)
         ):
-            sizes = ", ".join(entry_findings.shown(name, value) for name, value in bound.sizes.items())
-            yield f"{sizes} ({bound.entry.name or 'the configuration'})"
+            sizes = ", ".join(shown(name, value) for name, value in bound.sizes.items())
+            yield f"{sizes} ({entry_name(bound.entry)})"
 
 
-def _unsaid(bounds: Sequence[Bound], description: Description, names: Names) -> Iterable[str]:
-    """Notes on values that entries do not say."""
+def _unsaid(bounds: Sequence[BoundEntry], description: Description, names: KernelNames) -> Iterable[str]:
+    """Yield notes on values that entries leave out."""
     if sized := list(dict.fromkeys(_sized(bounds, description, names))):
-        yield f"compiled for the sizes that the names of file and entry tell: {entry_findings.listed(sized)}"
+        yield f"compiled for the sizes that the names of file and entry tell: {listed(sized)}"
     ever = {name for bound in bounds for name in bound.entry.config}
     defaults = {quoted(n, v) for bound in bounds for n, v in bound.defaults.items() if n in ever}
     if defaults:
@@ -195,7 +197,7 @@ def _unsaid(bounds: Sequence[Bound], description: Description, names: Names) -> 
     for bound in bounds:
         unsaid = [(n, k.baseline) for n, k in description.knobs.items() if k.kind is not KnobKind.OPTION]
         missing = tuple(quoted(name, value) for name, value in unsaid if name not in bound.moves)
-        groups.setdefault(missing, []).append(bound.entry.name or "the configuration")
+        groups.setdefault(missing, []).append(entry_name(bound.entry))
     for missing, entries in groups.items():
         if missing:
-            yield f"taken for what is not set by {entry_findings.listed(entries)}: {', '.join(missing)} (--set)"
+            yield f"taken for what is not set by {listed(entries)}: {', '.join(missing)} (--set)"

@@ -1,4 +1,4 @@
-"""What becomes of entries: from the map where it knows them, else compiled."""
+"""Verdicts on entries: from the map where it knows them, else from a compile."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from pathlib import Path
 
 import msgspec
 
-from gluonmap.audit import bound_entries as binding
-from gluonmap.audit.blame import Blaming
-from gluonmap.audit.bound_entries import Bound, Names
-from gluonmap.audit.compiles import Asking
-from gluonmap.audit.entry_findings import Told
-from gluonmap.audit.reference_map import Ready, candidate_of
-from gluonmap.audit.request import shown_path
-from gluonmap.audit.shipped_files import Source
+from gluonmap.audit.blame import BlameFinder
+from gluonmap.audit.bound_entries import BoundEntry, KernelNames, extended, full_config, with_defaults
+from gluonmap.audit.compiles import AuditCompiles
+from gluonmap.audit.judged_entry import JudgedEntry
+from gluonmap.audit.reference_map import Reference, candidate_of
+from gluonmap.audit.shipped_files import ShippedFile
+from gluonmap.audit.wording import shown_path
 from gluonmap.model.candidate import Candidate, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import Standing
@@ -31,67 +30,67 @@ from gluonmap.spec.description import Description
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """An entry that is to be compiled."""
+class EntryToCompile:
+    """An entry that is to be compiled, and its place in the result."""
 
     file: str
     row: int
-    bound: Bound
+    bound: BoundEntry
     candidate: Candidate
 
 
-class Fates:
-    """Asks about the entries of one audit."""
+class EntryJudge:
+    """Judge the entries of one audit."""
 
-    def __init__(self, asking: Asking, ready: Ready, names: Names) -> None:
+    def __init__(self, asking: AuditCompiles, ready: Reference, names: KernelNames) -> None:
         self.asking, self.ready, self.names = asking, ready, names
         self.judge = Judge(ready.space) if ready.space is not None else None
         self.demands = screen.demands(asking.inspection, ready.description)
 
-    def told(
-        self, sources: Sequence[Source], bounds: Mapping[str, Sequence[Bound]], pruned: set[int]
-    ) -> dict[str, list[Told]]:
-        """What became of every entry, by file. `pruned`: ids of entries that are not to be compiled."""
-        found: dict[str, list[Told]] = {}
-        waiting: list[Waiting] = []
+    def judge_all(
+        self, sources: Sequence[ShippedFile], bounds: Mapping[str, Sequence[BoundEntry]], pruned: set[int]
+    ) -> dict[str, list[JudgedEntry]]:
+        """Return the verdict on every entry, by file. `pruned`: ids of entries that are not to be compiled."""
+        found: dict[str, list[JudgedEntry]] = {}
+        waiting: list[EntryToCompile] = []
         for source in sources:
             rows = found.setdefault(source.file, [])
             for bound in bounds[source.file]:
-                full = binding.with_defaults(bound, self.ready.description, self.names)
-                told = Told(bound=full, verdict=Feasibility.UNKNOWN, basis="no answer")
+                full = with_defaults(bound, self.ready.description, self.names)
+                judged = JudgedEntry(bound=full, verdict=Feasibility.UNKNOWN, basis="no answer")
                 candidate = candidate_of(self.ready.description, full, self.names)
                 if id(bound) in pruned:
-                    told = msgspec.structs.replace(told, basis="pruned")
+                    judged = msgspec.structs.replace(judged, basis="pruned")
                 elif isinstance(candidate, str):
-                    told = msgspec.structs.replace(told, reason=candidate)
+                    judged = msgspec.structs.replace(judged, reason=candidate)
                 elif known := self._from_map(full, candidate):
-                    told = known
+                    judged = known
                 else:
-                    waiting.append(Waiting(source.file, len(rows), full, candidate))
-                rows.append(told)
+                    waiting.append(EntryToCompile(source.file, len(rows), full, candidate))
+                rows.append(judged)
         answers = self.asking.ask([item.candidate for item in waiting], "entries to compile")
         for item, answer in zip(waiting, answers, strict=True):
             found[item.file][item.row] = self._compiled(item, answer)
         self._confirm(found, waiting)
         return self._blamed(found)
 
-    def _blamed(self, found: Mapping[str, Sequence[Told]]) -> dict[str, list[Told]]:
-        every = Blaming(self.asking, self.ready.description, self.names).blamed(
+    def _blamed(self, found: Mapping[str, Sequence[JudgedEntry]]) -> dict[str, list[JudgedEntry]]:
+        every = BlameFinder(self.asking, self.ready.description, self.names).with_blame(
             [item for rows in found.values() for item in rows]
         )
         rest = iter(every)
         return {file: list(itertools.islice(rest, len(rows))) for file, rows in found.items()}
 
-    def _from_map(self, bound: Bound, candidate: Candidate) -> Told | None:
-        """What a stored map knows of an entry; None: it does not cover it, or lacks what a compile would tell."""
+    def _from_map(self, bound: BoundEntry, candidate: Candidate) -> JudgedEntry | None:
+        """Return the stored map's verdict on an entry; None if it is not covered or lacks facts of a compile."""
         if self.judge is None or self.ready.covered(bound, candidate) is None:
             return None
-        config = binding.full(bound, self.judge.space.baseline)
+        config = full_config(bound, self.judge.space.baseline)
         found = self.judge(config)
         passing = found.verdict is Feasibility.FEASIBLE
         if found.basis is not Basis.COMPILED or (passing and (found.resources is None or not found.digest)):
             return None
-        return Told(
+        return JudgedEntry(
             bound=bound,
             verdict=found.verdict,
             basis="map",
@@ -106,15 +105,17 @@ class Fates:
             repeat=self._repeat(bound, candidate),
         )
 
-    def _compiled(self, item: Waiting, answer: Answer) -> Told:
+    def _compiled(self, item: EntryToCompile, answer: Answer) -> JudgedEntry:
         bound = item.bound
-        config = binding.full(bound, self.judge.space.baseline) if self.judge else {}
+        config = full_config(bound, self.judge.space.baseline) if self.judge else {}
         if isinstance(answer, Fault):
-            return Told(bound=bound, verdict=Feasibility.UNKNOWN, basis="no answer", config=config, reason=answer.text)
+            return JudgedEntry(
+                bound=bound, verdict=Feasibility.UNKNOWN, basis="no answer", config=config, reason=answer.text
+            )
         verdict, reason, digest = feasibility(answer.outcome), answer.reason, digest_of(answer)
         line = self.asking.kernel.lines(reason.location) if reason and reason.location else None
         predicted = self.judge(config) if self.judge and self.judge.space.joint else None
-        return Told(
+        return JudgedEntry(
             bound=bound,
             verdict=verdict,
             basis="compiled" if verdict is not Feasibility.UNKNOWN else "no answer",
@@ -130,8 +131,8 @@ class Fates:
             repeat=self._repeat(bound, item.candidate),
         )
 
-    def _launch(self, digest: str, bound: Bound) -> str:
-        """Program and launch at the audit's own sizes: entries for several sizes are compared at one."""
+    def _launch(self, digest: str, bound: BoundEntry) -> str:
+        """Return program and launch at the audit's own sizes, so that entries for several sizes are compared at one."""
         moves = {name: value for name, value in bound.moves.items() if name not in bound.sizes}
         try:
             candidate = self._described(bound).candidate(moves)
@@ -139,11 +140,11 @@ class Fates:
             return digest
         return f"{digest} {candidate.grid!r} {sorted(candidate.args.items(), key=repr)!r}"
 
-    def _described(self, bound: Bound) -> Description:
-        return binding.extended(self.ready.description, bound.moves, self.names)
+    def _described(self, bound: BoundEntry) -> Description:
+        return extended(self.ready.description, bound.moves, self.names)
 
-    def _because(self, bound: Bound, told: Judgement | None) -> tuple[str, ...]:
-        """What forbids an entry: demands of the source with their lines, then what the map has learned."""
+    def _because(self, bound: BoundEntry, judgement: Judgement | None) -> tuple[str, ...]:
+        """Return what forbids an entry: demands of the source with their lines, then learned constraints of the map."""
         values = self._described(bound).namespace(bound.moves)
         values.setdefault("num_warps", self.names.options.get("num_warps", 4))
         found: dict[str, list[str]] = {}
@@ -152,14 +153,14 @@ class Fates:
                 line = self.asking.kernel.lines(rule.location)
                 found.setdefault(rule.text, []).extend([str(line)] if line else [])
         read = [f"{text} ({_lines(lines)})" if lines else text for text, lines in found.items()]
-        telling = told.shown_constraints if told else ()
+        telling = judgement.shown_constraints if judgement else ()
         more = [f"{c.words} ({c.standing})" for c in telling if not (read and c.standing is Standing.READ)]
         return tuple(dict.fromkeys([*read, *more]))
 
-    def _confirm(self, told: dict[str, list[Told]], waiting: Sequence[Waiting]) -> None:
-        """Compile again, under another hash seed, what is to be called one program; what differs is called nothing."""
-        alike: list[Waiting] = []
-        for file, rows in told.items():
+    def _confirm(self, judged: dict[str, list[JudgedEntry]], waiting: Sequence[EntryToCompile]) -> None:
+        """Compile entries of one program again under another hash seed; clear `launch` where they differ."""
+        alike: list[EntryToCompile] = []
+        for file, rows in judged.items():
             groups: dict[str, set[str]] = {}
             for row in rows:
                 groups.setdefault(row.launch, set()).add(repr(row.bound.entry.config))
@@ -168,20 +169,20 @@ class Fates:
         self.asking.second.confirm(self.asking.oracle, [item.candidate for item in alike])
         for item in alike:
             if self.asking.is_stable(item.candidate) is False:
-                told[item.file][item.row] = msgspec.structs.replace(told[item.file][item.row], launch="")
+                judged[item.file][item.row] = msgspec.structs.replace(judged[item.file][item.row], launch="")
 
-    def idle(self, told: Mapping[str, Sequence[Told]]) -> dict[str, tuple[Value, ...]]:
-        """Options that entries set, that the stored map does not turn, and that leave its baseline as it is."""
+    def idle(self, judged: Mapping[str, Sequence[JudgedEntry]]) -> dict[str, tuple[Value, ...]]:
+        """Return options that entries set, that the map lacks, and that leave its baseline's program unchanged."""
         space = self.ready.space
         if not self.ready.map or space is None or space.stable is False:
             return {}
         asked: dict[tuple[str, str], tuple[Value, Candidate]] = {}
-        for item in (item for rows in told.values() for item in rows):
+        for item in (item for rows in judged.values() for item in rows):
             for name, value in item.bound.entry.said.items():
                 turned = name in space.baseline or name in space.recipe.fixed or name in item.bound.overridden
                 option = self.names.kind(name) is KnobKind.OPTION and not same(value, self.names.options[name])
                 if option and not turned:
-                    description = binding.extended(self.ready.description, {name: value}, self.names)
+                    description = extended(self.ready.description, {name: value}, self.names)
                     asked[name, repr(value)] = (value, description.candidate({name: value}))
         answers = self.asking.ask([candidate for _, candidate in asked.values()], "options beside the baseline")
         found: dict[str, tuple[Value, ...]] = {}
@@ -191,8 +192,8 @@ class Fates:
                 found[name] = (*found.get(name, ()), value) if self.asking.is_stable(candidate) else ()
         return found
 
-    def _repeat(self, bound: Bound, candidate: Candidate) -> str:
-        """A command that compiles the entry again: by the map, where it can; else as the baseline of a probe."""
+    def _repeat(self, bound: BoundEntry, candidate: Candidate) -> str:
+        """Return a command that compiles the entry again: by the map if possible, else as the baseline of a probe."""
         moves, space = self.ready.covered(bound, candidate), self.ready.space
         if moves is not None and space is not None:
             away = [quoted(n, v) for n, v in moves.items() if not same(v, space.baseline[n])]

@@ -1,4 +1,4 @@
-"""Where a project's Python code names a key that neither kernel nor compiler reads: its host code may."""
+"""Places where a project's Python code names a key. Host code may read a key that neither kernel nor compiler reads."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ MOST_FILES = 4000
 _ROOTS = (".git", "pyproject.toml", "setup.py")
 
 
-def mentions(keys: Iterable[str], kernel_file: Path) -> dict[str, str]:
-    """Return, for each key that stands in quotes somewhere below the project's root, the first place: "ops/gemm.py:12".
+def find_mentions(keys: Iterable[str], kernel_file: Path) -> dict[str, str]:
+    """Return the first place of each key that occurs in quotes below the project's root: "ops/gemm.py:12".
 
     The root is the nearest folder above the kernel's file that is a repository or a package to be installed.
     """
