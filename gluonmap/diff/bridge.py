@@ -1,4 +1,4 @@
-"""Two maps side by side: which configuration of the one is which of the other."""
+"""Two maps, and which configuration of one is which of the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gluonmap.query.observations import ConfigKey, config_key
 
 @dataclass(frozen=True, slots=True)
 class PairedJudgement:
-    """What both maps say of one configuration."""
+    """The judgements of both maps on one configuration."""
 
     config: Config
     """As the first map spells it."""
@@ -47,7 +47,7 @@ class Bridge:
         return {n: v for n, v in config.items() if not same(v, self.held.get(n, self.before.baseline[n]))}
 
     def paired_judgements(self) -> list[PairedJudgement]:
-        """What both maps say of every configuration that one of them was asked."""
+        """Return the judgements of both maps on every configuration that one of them was asked."""
         before, after = self.judges
         asked = [(item.config, self.to_after(item.config)) for item in before.observations]
         back = ((self.to_before(item.config), item.config) for item in after.observations)

@@ -1,4 +1,4 @@
-"""The verified configurations of a map as keywords of a launch: plain data, for whatever tunes."""
+"""The verified configurations of a map as keywords of a launch: plain data, for any tuner."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def options_of(target: str) -> frozenset[str]:
 
 
 def probe_command(space: SpaceMap, more: str) -> str:
-    """The command that makes a map like this one anew, as far as the map knows its flags."""
+    """Return the command that makes a map like this one again, as far as the map knows its flags."""
     return f"gluonmap probe {shlex.quote(space.file)} --kernel {space.kernel} --target {space.target} {more}".rstrip()
 
 
@@ -120,7 +120,7 @@ def _without(config: Config, names: list[str]) -> str:
 
 
 def launch_of(space: SpaceMap, config: Config) -> Config:
-    """The keywords of one configuration."""
+    """Return the keywords of a launch with one configuration."""
     options = options_of(space.target)
     knobs = {n: v for n, v in config.items() if n not in space.knobs or space.knobs[n].kind is not KnobKind.HOST}
     fixed = {n: v for n, v in space.recipe.fixed.items() if n in options}

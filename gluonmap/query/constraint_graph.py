@@ -87,7 +87,7 @@ def write_graph(space: SpaceMap, path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class GraphBlock:
     """Knobs that something ties together, above each other, and beside them what ties them, likewise."""
 
     flag: str
@@ -103,7 +103,7 @@ class Block:
     """Constraints and conditions from top to bottom."""
 
 
-def layout(space: SpaceMap) -> tuple[Block, ...]:
+def layout(space: SpaceMap) -> tuple[GraphBlock, ...]:
     """Return the constraint graph in blocks to be drawn, those of most knobs first, pinned and inert knobs last.
 
     A block is a component of the graph with its conditions: what is in two blocks can be turned apart. Within one, the
@@ -127,7 +127,7 @@ def layout(space: SpaceMap) -> tuple[Block, ...]:
         flag = flags[knobs[0]] if len(knobs) == 1 else ""
         edges = tuple((knob, tie) for knob in knobs for tie in ties if graph.has_edge(knob, tie))
         numbers = {kind: tuple(int(t.split()[1]) for t in ties if t.startswith(kind)) for kind in _KINDS}
-        blocks.append(Block(flag, tuple(knobs), numbers["constraint"], numbers["condition"], edges, tuple(ties)))
+        blocks.append(GraphBlock(flag, tuple(knobs), numbers["constraint"], numbers["condition"], edges, tuple(ties)))
     rank = ["", "pinned", "inert"]
     return tuple(sorted(blocks, key=lambda b: (rank.index(b.flag), -len(b.knobs), not b.order, place[b.knobs[0]])))
 

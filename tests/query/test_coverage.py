@@ -25,7 +25,7 @@ def test_tuples_of_a_constraint_are_counted_on_both_sides() -> None:
     assert not found.exhaustive
 
 
-def test_a_constraint_is_settled_once_every_tuple_was_tried_and_all_that_meet_it_passed() -> None:
+def test_coverage_is_exhaustive_once_every_tuple_was_tried() -> None:
     asked = [tried({}), tried({"MODE": ".ca"}, "CRASHED"), tried({"MODE": ".cg"})]
     found = constraint_coverage(asked_map(*asked), constraint(MODE))
     assert found is not None

@@ -47,7 +47,7 @@ def test_a_parameter_that_is_fixed_is_refused_with_its_reason() -> None:
 # ---- one knob at a time ---------------------------------------------------------------------------------------------
 
 
-def test_a_map_without_a_joint_part_knows_its_single_moves_and_says_that_it_knows_no_more() -> None:
+def test_a_map_without_a_joint_part_knows_single_moves_only() -> None:
     space = single_map(relations=[Compare(Knob("M"), Op.AT_MOST, Number(64))])
     assert of(space) == ("feasible", "compiled")
     assert of(space, M=64) == ("feasible", "compiled")
@@ -130,7 +130,7 @@ def test_a_single_move_keeps_what_the_screen_knows_of_it() -> None:
     assert of(space, M=128) == ("feasible", "compiled")
 
 
-def test_what_the_user_forbids_is_infeasible_for_any_value_and_no_claim_about_the_compiler() -> None:
+def test_a_restriction_makes_infeasible_and_says_nothing_of_the_compiler() -> None:
     ban = constraint(Compare(Knob("M"), Op.AT_MOST, Number(64)), Standing.GIVEN)
     space = joint_map(relations=(), constraints=[ban], tried=[tried({"M": 128, "N": 64}, "PASS")])
     assert of(space, M=128, N=16) == ("infeasible", "predicted")
@@ -139,7 +139,7 @@ def test_what_the_user_forbids_is_infeasible_for_any_value_and_no_claim_about_th
     assert (compiled.verdict, compiled.contradicts, compiled.forbidden) == ("feasible", False, True)
 
 
-def test_a_value_that_was_never_tried_is_unknown_and_the_constraints_it_would_break_are_named() -> None:
+def test_an_untried_value_is_unknown_and_its_broken_constraints_are_named() -> None:
     found = judgement_of(joint_map(), complete(joint_map(), {"M": 4096}))
     assert (found.verdict, found.basis, found.untried) == ("unknown", "never tried value", {"M": 4096})
     assert len(found.broken) == 1
@@ -177,7 +177,7 @@ def test_no_answer_is_unknown_but_a_hang_is_infeasible_and_contradicts_nothing()
     assert (stuck.verdict, stuck.basis, stuck.outcome, stuck.contradicts) == ("infeasible", "compiled", "HUNG", False)
 
 
-def test_program_and_resources_of_a_tried_configuration_come_from_the_verified_programs() -> None:
+def test_a_tried_configuration_has_the_verified_program_and_its_resources() -> None:
     space = joint_map(
         tried=[tried({"M": 64, "N": 64}, digest="launch1"), tried({"M": 64, "N": 64, "FLAG": True}, digest="launch1")]
     )
