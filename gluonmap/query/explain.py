@@ -24,7 +24,7 @@ MOST_COMPILED = 6
 """Predicted neighbours that are compiled, for three wanted."""
 
 Ask = Callable[[Config], Judgement]
-"""Compiles one configuration; what came of it."""
+"""Compile one configuration and judge the answer."""
 
 
 class FailingPart(msgspec.Struct, frozen=True):
@@ -52,12 +52,12 @@ class Matter(msgspec.Struct, frozen=True):
 
     knob: str
     matters: bool | None
-    """None: nothing tells."""
+    """None: not known."""
     why: str
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """All that can be said of one configuration."""
+    """Explanation of one configuration."""
 
     config: Config
     moves: Config
@@ -71,32 +71,32 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 def explained(judge: Judge, config: Config, ask: Ask | None = None) -> Explanation:
-    """Why a complete configuration fails and what to change, or what matters at it.
+    """Return why a complete configuration fails and what to change, or which knobs matter at it.
 
     With `ask`, what the map does not hold for feasible and has not compiled is compiled now.
     """
-    told, fresh = judge(config), False
-    if ask is not None and not told.final and told.verdict is not Feasibility.FEASIBLE:
+    judgement, fresh = judge(config), False
+    if ask is not None and not judgement.final and judgement.verdict is not Feasibility.FEASIBLE:
         answer = ask(config)
-        if answer.verdict is not Feasibility.UNKNOWN or told.verdict is Feasibility.UNKNOWN:
-            told, fresh = answer, True
+        if answer.verdict is not Feasibility.UNKNOWN or judgement.verdict is Feasibility.UNKNOWN:
+            judgement, fresh = answer, True
     moves = moves_of(judge.space, config)
-    if told.verdict is Feasibility.FEASIBLE:
-        return Explanation(config, moves, told, fresh, matters=tuple(what_matters(judge, config)))
+    if judgement.verdict is Feasibility.FEASIBLE:
+        return Explanation(config, moves, judgement, fresh, matters=tuple(what_matters(judge, config)))
 
     def answered(asked: Config) -> Judgement:
-        return told if config_key(asked) == config_key(config) else ask(asked) if ask is not None else judge(asked)
+        return judgement if config_key(asked) == config_key(config) else ask(asked) if ask is not None else judge(asked)
 
     part = smallest_failing(judge, config, answered)
     near = nearest_feasible(judge, config, ask=ask, blamed=part.moves if part else ())
-    return Explanation(config, moves, told, fresh, part, tuple(near))
+    return Explanation(config, moves, judgement, fresh, part, tuple(near))
 
 
 # ---- the smallest failing part --------------------------------------------------------------------------------------
 
 
 def smallest_failing(judge: Judge, config: Config, ask: Ask | None = None) -> FailingPart | None:
-    """The smallest part found of the moves of `config` that still fails; None where none is known to.
+    """Return the smallest part found of the moves of `config` that still fails; None where none is known to.
 
     No single move can be left out of it, as far as answers go: what is unknown is taken to pass. The map is asked
     first, and `ask` only where a compile would tell more.
@@ -107,8 +107,8 @@ def smallest_failing(judge: Judge, config: Config, ask: Ask | None = None) -> Fa
     def look(names: Sequence[str]) -> Judgement:
         if tuple(names) not in known:
             part = {**space.baseline, **{name: config[name] for name in names}}
-            told = judge(part)
-            known[tuple(names)] = told if told.final or ask is None else ask(part)
+            judgement = judge(part)
+            known[tuple(names)] = judgement if judgement.final or ask is None else ask(part)
         return known[tuple(names)]
 
     def fails(names: Sequence[str]) -> bool:
@@ -128,7 +128,7 @@ def smallest_failing(judge: Judge, config: Config, ask: Ask | None = None) -> Fa
 
 
 def minimal(items: Sequence[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
-    """A part of `items`, which fail, that fails too and no longer does with any one of them left out.
+    """Return a 1-minimal part of `items` that fails: without any one of its items it does not. `items` fail.
 
     Zeller and Hildebrandt's ddmin: halves first, then finer pieces and what they leave. Failing need not be monotone.
     """
@@ -161,7 +161,7 @@ def _start(judge: Judge, config: Config, moved: list[str], fails: Callable[[Sequ
 def nearest_feasible(
     judge: Judge, config: Config, most: int = 3, ask: Ask | None = None, blamed: Iterable[str] = ()
 ) -> list[Neighbour]:
-    """The feasible configurations that change the fewest knobs, then move them least, compiled ones first.
+    """Return the feasible configurations that change the fewest knobs, then move them least, compiled ones first.
 
     None of them changes what it need not: what holds another's changes is left out. With `ask`, predicted ones are
     compiled, and those that fail are left out too. `blamed`: where no constraint says why `config` fails, one of these
@@ -210,22 +210,22 @@ class _NeighbourSearch:
         if key in self._visited or len(self._visited) >= MOST_VISITED:
             return
         self._visited.add(key)
-        told = self.judge(config)
-        if changed and told.verdict is Feasibility.FEASIBLE and not told.forbidden:
+        judgement = self.judge(config)
+        if changed and judgement.verdict is Feasibility.FEASIBLE and not judgement.forbidden:
             if left == 0:
-                yield Neighbour(config, {n: v for n, v in config.items() if n in changed}, told)
+                yield Neighbour(config, {n: v for n, v in config.items() if n in changed}, judgement)
             return
         if left == 0:
             return
-        for name in self._options(told, changed, left):
+        for name in self._options(judgement, changed, left):
             for value in self.judge.domains[name]:
                 if not same(value, config[name]):
                     yield from self._walk({**config, name: value}, changed | {name}, left - 1)
 
-    def _options(self, told: Judgement, changed: frozenset[str], left: int) -> list[str]:
+    def _options(self, judgement: Judgement, changed: frozenset[str], left: int) -> list[str]:
         """The knobs that may be changed next."""
         free = [name for name in self.origin if name not in changed and len(self.judge.domains[name]) > 1]
-        tied = [set(item.scope) for item in told.broken] + [{name} for name in told.untried]
+        tied = [set(item.scope) for item in judgement.broken] + [{name} for name in judgement.untried]
         if not tied:  # it fails, and no constraint says why
             return [name for name in free if name in self.blamed or not self.blamed or changed & self.blamed]
         wanted = set.intersection(*tied) if left == 1 else min((t - changed for t in tied), key=len)
@@ -244,7 +244,7 @@ def _rank(judge: Judge, config: Config, item: Neighbour) -> tuple[int, bool, lis
 
 
 def _steps(domain: Sequence[Value], one: Value, other: Value) -> int:
-    """How far apart two values stand in a domain; one that is not in it stands where its size puts it."""
+    """Return the distance of two values in a domain; one that is not in it has the place of its size."""
     places = {repr(value): place for place, value in enumerate(domain)}
     if repr(other) not in places:
         return len(domain)
@@ -269,7 +269,7 @@ def _holds_all(moves: Config, others: Config) -> bool:
 
 
 def what_matters(judge: Judge, config: Config) -> list[Matter]:
-    """For a feasible configuration: which knobs change its program, by all that the map knows, in signature order."""
+    """Return for each knob of a feasible configuration whether it changes the program, in signature order."""
     return [Matter(name, *_matter(judge, config, name)) for name in config]
 
 
@@ -278,17 +278,17 @@ def _matter(judge: Judge, config: Config, name: str) -> tuple[bool | None, str]:
         said = ", ".join(f"{n}={v}" for n, v in untried.items())
         return None, f"nothing was tried beside {said}"
     others = [value for value in judge.domains[name] if not same(value, config[name])]
-    told = [(value, judge({**config, name: value})) for value in others]
-    if all(each.verdict is Feasibility.INFEASIBLE for _, each in told):
-        return False, _pinned(each for _, each in told)
-    left = [value for value, each in told if each.verdict is Feasibility.FEASIBLE]
+    judgements = [(value, judge({**config, name: value})) for value in others]
+    if all(each.verdict is Feasibility.INFEASIBLE for _, each in judgements):
+        return False, _pinned(each for _, each in judgements)
+    left = [value for value, each in judgements if each.verdict is Feasibility.FEASIBLE]
     if not left and judge.space.joint is not None:
         return None, "of no other value is it known whether it passes here"
     return _compared(judge, config, name, left) or _ruled(judge, config, name, left) or _alone(judge, config, name)
 
 
-def _pinned(told: Iterable[Judgement]) -> str:
-    found = list(told)
+def _pinned(judgements: Iterable[Judgement]) -> str:
+    found = list(judgements)
     if not found:
         return "it has no other value"
     words = list(dict.fromkeys(item.words for each in found for item in each.shown_constraints))
