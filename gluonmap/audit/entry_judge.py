@@ -153,7 +153,7 @@ class EntryJudge:
                 line = self.asking.kernel.lines(rule.location)
                 found.setdefault(rule.text, []).extend([str(line)] if line else [])
         read = [f"{text} ({_lines(lines)})" if lines else text for text, lines in found.items()]
-        telling = judgement.telling if judgement else ()
+        telling = judgement.shown_constraints if judgement else ()
         more = [f"{c.words} ({c.standing})" for c in telling if not (read and c.standing is Standing.READ)]
         return tuple(dict.fromkeys([*read, *more]))
 

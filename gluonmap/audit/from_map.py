@@ -18,7 +18,8 @@ from gluonmap.model.errors import UsageError
 from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.probe import rebuild
-from gluonmap.query.feasibility import Basis, Judge, key_of
+from gluonmap.query.feasibility import Basis, Judge
+from gluonmap.query.observations import config_key
 from gluonmap.query.reduced_space import ReducedSpace, reduced_space_of
 
 
@@ -92,6 +93,6 @@ def _judged(bound: BoundEntry, judge: Judge, reduced: ReducedSpace) -> JudgedEnt
         at=found.line,
         digest=found.digest,
         resources=found.resources,
-        launch=repr(key_of(reduced.canonical(config))) if passing and space.joint is not None else "",
-        because=tuple(f"{item.words} ({item.standing})" for item in found.telling),
+        launch=repr(config_key(reduced.canonical(config))) if passing and space.joint is not None else "",
+        because=tuple(f"{item.words} ({item.standing})" for item in found.shown_constraints),
     )

@@ -17,7 +17,8 @@ from gluonmap.model.candidate import Config
 from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.relations import Relation, Written
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.query.feasibility import key_of, moves_of
+from gluonmap.query.feasibility import moves_of
+from gluonmap.query.observations import config_key
 from gluonmap.query.reduced_space import ReducedSpace
 
 MOST_SHOWN = 3
@@ -87,9 +88,9 @@ MOST_PROGRAMS = 4096
 def _lost(ground: RuleSpace, good: ReducedSpace, kept: ReducedSpace) -> tuple[list[Config], int | None, int | None]:
     """Return one configuration of each lost program, the number of programs, and the number of lost ones."""
     known = [config for config, passed in ground.known() if passed]
-    forms = {key_of(kept.canonical(c)) for c in kept.representatives(MOST_PROGRAMS)}
+    forms = {config_key(kept.canonical(c)) for c in kept.representatives(MOST_PROGRAMS)}
     every = good.representatives(MOST_PROGRAMS, known=known)
-    lost = [c for c in every if key_of(good.canonical(c)) not in forms]
+    lost = [c for c in every if config_key(good.canonical(c)) not in forms]
     count = good.program_count
     complete = count is not None and count <= MOST_PROGRAMS
     lost.sort(key=lambda c: (not ground.example(c).compiled, len(moves_of(ground.space, c))))
@@ -98,11 +99,11 @@ def _lost(ground: RuleSpace, good: ReducedSpace, kept: ReducedSpace) -> tuple[li
 
 def _admitted(ground: RuleSpace, relations: Sequence[Relation], admitted: ReducedSpace) -> Iterable[Counterexample]:
     """Return some infeasible configurations that the rule keeps, compiled ones first."""
-    known = {key_of(c): c for c, passed in ground.known() if not passed and all(holds(r, c) for r in relations)}
+    known = {config_key(c): c for c, passed in ground.known() if not passed and all(holds(r, c) for r in relations)}
     found = list(known.values())[:MOST_TRIED]
     if len(found) < MOST_SHOWN:
         drawn = some_of(admitted, admitted.feasible_count, 512, 0)
-        found += [c for c in drawn if key_of(c) not in known and not ground.passes(c)][: MOST_TRIED - len(found)]
+        found += [c for c in drawn if config_key(c) not in known and not ground.passes(c)][: MOST_TRIED - len(found)]
     return [ground.example(config) for config in found]
 
 
@@ -122,7 +123,7 @@ def check_selection(
     reduced = ground.reduced()
 
     def form(config: Config) -> object:
-        return key_of(reduced.canonical(config))
+        return config_key(reduced.canonical(config))
 
     remaining = {form(configs[place]) for place in places if place < first}
     dropped = [config for place, config in enumerate(pool.feasible) if place not in places]

@@ -13,7 +13,8 @@ from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.relations import Relation
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
-from gluonmap.query.feasibility import Basis, Judge, domains_of, key_of, moves_of
+from gluonmap.query.feasibility import Basis, Judge, domains_of, moves_of
+from gluonmap.query.observations import config_key
 from gluonmap.query.reduced_space import ReducedSpace, reduced_space
 
 
@@ -39,7 +40,7 @@ class RuleSpace:
         """Take a map and its judge. `more`: complete configurations that the audit compiled, and their outcomes."""
         self.space, self.judge = space, judge
         self.domains = domains_of(space)
-        self.more = {key_of(config): (config, outcome) for config, outcome in more}
+        self.more = {config_key(config): (config, outcome) for config, outcome in more}
         given = [c for c in judge.constraints if c.standing.binding]
         self.allowed = [c.relation for c in given]
         """Demands of the kernel's author. Configurations outside them are not part of the space."""
@@ -64,10 +65,10 @@ class RuleSpace:
     def known(self) -> list[tuple[Config, bool]]:
         """Return the compiled configurations and whether each passed, those of the fewest moves first."""
         found = {key: (config, outcome == Outcome.PASS) for key, (config, outcome) in self.more.items()}
-        for config in self.judge.asked():
+        for config in (item.config for item in self.judge.observations):
             judgement = self.judge(config)
             if judgement.basis is Basis.COMPILED and judgement.verdict is not Feasibility.UNKNOWN:
-                found.setdefault(key_of(config), (config, judgement.verdict is Feasibility.FEASIBLE))
+                found.setdefault(config_key(config), (config, judgement.verdict is Feasibility.FEASIBLE))
         inside = [pair for pair in found.values() if self._inside(pair[0])]
         return sorted(inside, key=lambda pair: len(moves_of(self.space, pair[0])))
 
@@ -79,33 +80,33 @@ class RuleSpace:
     def pool(self, samples: int, seed: int = 0) -> ConfigPool:
         """Return the compiled configurations; with a joint part in the map, all others too, or a sample of them."""
         known = self.known()
-        feasible = {key_of(c): c for c, passed in known if passed}
-        infeasible = {key_of(c): c for c, passed in known if not passed}
+        feasible = {config_key(c): c for c, passed in known if passed}
+        infeasible = {config_key(c): c for c, passed in known if not passed}
         if self.space.joint is None:
             return ConfigPool(tuple(feasible.values()), tuple(infeasible.values()), None, None)
         whole, good = self.reduced(feasible=False), self.reduced()
         size, passing = whole.feasible_count, good.feasible_count
         for config in some_of(good, passing, samples, seed):
-            if key_of(config) not in infeasible:
-                feasible.setdefault(key_of(config), config)
+            if config_key(config) not in infeasible:
+                feasible.setdefault(config_key(config), config)
         for config in some_of(whole, size, samples, seed):
-            if key_of(config) not in feasible and not self.passes(config):
-                infeasible.setdefault(key_of(config), config)
+            if config_key(config) not in feasible and not self.passes(config):
+                infeasible.setdefault(config_key(config), config)
         rest = size - passing if size is not None and passing is not None else None
         return ConfigPool(tuple(feasible.values()), tuple(infeasible.values()), passing, rest)
 
     def passes(self, config: Config) -> bool:
         """Return whether the configuration passes by the audit's compiles, else by the map."""
-        if (found := self.more.get(key_of(config))) is not None:
+        if (found := self.more.get(config_key(config))) is not None:
             return found[1] == Outcome.PASS
         return self.judge(config).verdict is Feasibility.FEASIBLE
 
     def example(self, config: Config) -> Counterexample:
         """Return the configuration as a counterexample, with the map's verdict and reason."""
         judgement = self.judge(config)
-        why = "; ".join(item.words for item in judgement.telling)
+        why = "; ".join(item.words for item in judgement.shown_constraints)
         moves = moves_of(self.space, config)
-        if (found := self.more.get(key_of(config))) is not None:
+        if (found := self.more.get(config_key(config))) is not None:
             return Counterexample(config, moves, found[1], True, why)
         compiled = judgement.basis is Basis.COMPILED
         return Counterexample(config, moves, judgement.outcome if compiled else "", compiled, why or judgement.reason)

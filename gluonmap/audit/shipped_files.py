@@ -21,7 +21,7 @@ from gluonmap.model.candidate import Config
 from gluonmap.model.errors import UnknownTarget, UsageError
 from gluonmap.model.targets import LAUNCH_OPTIONS
 from gluonmap.query.config_files import read_configs
-from gluonmap.query.feasibility import unfit
+from gluonmap.query.feasibility import value_problem
 from gluonmap.source import syntax
 from gluonmap.spec import probe_file
 
@@ -132,7 +132,7 @@ def read_shipped_file(text: str) -> ShippedFile:
         for key, value in entry.config.items():
             if isinstance(value, dict | list):
                 raise UsageError(f"{_shown(entry)} gives {key} a value that is no number or text.")
-            if why := unfit(value):
+            if why := value_problem(value):
                 raise UsageError(f"{_shown(entry)}: the value of {key} {why}.")
     return found
 

@@ -79,7 +79,7 @@ def explain(
 
         def ask(asked: Config) -> Judgement:
             answer = asking().answer(asked)
-            return judged.answered(asked, answer, asking().source_line(answer))
+            return judged.judgement_of_answer(asked, answer, asking().source_line(answer))
 
         explanation = explaining.explained(judged, config, None if no_compile else ask)
         if not as_json:

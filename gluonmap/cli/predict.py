@@ -104,11 +104,12 @@ def _verify(
     """Compile every distinct configuration that the user has not forbidden; return whether one refutes the map."""
     from gluonmap.cli.progress import ProgressDisplay
     from gluonmap.model.events import Event
-    from gluonmap.query.feasibility import agrees, key_of
+    from gluonmap.query.feasibility import agrees
+    from gluonmap.query.observations import config_key
     from gluonmap.report import predict as predicted
     from gluonmap.report.explain import repeat_command
 
-    wanted = {key_of(config): config for _, config, judgement in rows if not judgement.forbidden}
+    wanted = {config_key(config): config for _, config, judgement in rows if not judgement.forbidden}
     compiled: dict[tuple[str, ...], Judgement] = {}
     if wanted:
         with (
@@ -117,10 +118,10 @@ def _verify(
         ):
             listen(Event("plan", "configurations to compile", len(wanted)))
             for config, answer in ask(wanted.values()):
-                compiled[key_of(config)] = judged.answered(config, answer, ask.source_line(answer))
+                compiled[config_key(config)] = judged.judgement_of_answer(config, answer, ask.source_line(answer))
                 listen(Event("answer", answer=answer))
     results = [
-        (judgement, fresh := compiled.get(key_of(c)), agrees(judgement, fresh) if fresh else None)
+        (judgement, fresh := compiled.get(config_key(c)), agrees(judgement, fresh) if fresh else None)
         for _, c, judgement in rows
     ]
     if as_json:

@@ -1,4 +1,4 @@
-"""Two maps side by side: which configuration of the one is which of the other."""
+"""Two maps, and which configuration of one is which of the other."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.query.feasibility import Judge, Judgement, Key, key_of
+from gluonmap.query.feasibility import Judge, Judgement
+from gluonmap.query.observations import ConfigKey, config_key
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What both maps say of one configuration."""
+class PairedJudgement:
+    """The judgements of both maps on one configuration."""
 
     config: Config
     """As the first map spells it."""
@@ -45,16 +46,17 @@ class Bridge:
         """The moves of a configuration of the first map from its baseline, held knobs being where they are held."""
         return {n: v for n, v in config.items() if not same(v, self.held.get(n, self.before.baseline[n]))}
 
-    def told(self) -> list[Told]:
-        """What both maps say of every configuration that one of them was asked."""
+    def paired_judgements(self) -> list[PairedJudgement]:
+        """Return the judgements of both maps on every configuration that one of them was asked."""
         before, after = self.judges
-        asked = [(config, self.to_after(config)) for config in before.asked()]
-        asked += [(config, other) for other in after.asked() if (config := self.to_before(other)) is not None]
-        both: dict[Key, tuple[Config, Config]] = {}
+        asked = [(item.config, self.to_after(item.config)) for item in before.observations]
+        back = ((self.to_before(item.config), item.config) for item in after.observations)
+        asked += [(config, other) for config, other in back if config is not None]
+        both: dict[ConfigKey, tuple[Config, Config]] = {}
         for config, other in asked:
             if other is not None:
-                both.setdefault(key_of(config), (config, other))
-        return [Told(config, other, before(config), after(other)) for config, other in both.values()]
+                both.setdefault(config_key(config), (config, other))
+        return [PairedJudgement(config, other, before(config), after(other)) for config, other in both.values()]
 
     def _across(self, config: Config, names: Iterable[str]) -> Config | None:
         if any(name in self.held and not same(value, self.held[name]) for name, value in config.items()):

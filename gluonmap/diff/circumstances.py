@@ -18,7 +18,7 @@ CAUSES = ("kernel", "target", "Triton", "source", "arguments", "fixed", "derived
 """Circumstances that can change what is compiled."""
 
 
-class Side(msgspec.Struct, frozen=True):
+class MapSide(msgspec.Struct, frozen=True):
     """One of the two maps."""
 
     kernel: str
@@ -65,9 +65,9 @@ def depth(space: SpaceMap) -> str:
     return space.joint.depth if space.joint else "singles"
 
 
-def side(space: SpaceMap) -> Side:
+def side(space: SpaceMap) -> MapSide:
     """The map without its findings."""
-    return Side(
+    return MapSide(
         space.kernel, space.file, space.target, space.triton, space.baseline, space.outcome, space.stable,
         depth(space), stage(space).value,
     )  # fmt: skip

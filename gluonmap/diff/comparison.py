@@ -10,13 +10,13 @@ import msgspec
 
 from gluonmap.constraints.counting import TooEntangled
 from gluonmap.diff.bridge import Bridge
-from gluonmap.diff.circumstances import Circumstance, Side, circumstances, notes, side
+from gluonmap.diff.circumstances import Circumstance, MapSide, circumstances, notes, side
 from gluonmap.diff.constraints import ConstraintChange, constraint_changes
-from gluonmap.diff.flips import Asked, Flip, asked, flips
+from gluonmap.diff.flips import ComparedCount, Flip, compared_count, flips
 from gluonmap.diff.knobs import KnobChange, ValueChange, knobs, values
 from gluonmap.diff.regressions import Regression, regressions
-from gluonmap.diff.resources import Pair, ResourceChange, Tolerance, pairs, resource_changes
-from gluonmap.diff.spaces import Common, Count, Formula, Shared, counts, formula, shared
+from gluonmap.diff.resources import ProgramPair, ResourceChange, Tolerance, pairs, resource_changes
+from gluonmap.diff.spaces import Common, FormulaChange, Shared, SpaceCount, counts, formula, shared
 from gluonmap.model.errors import UsageError
 from gluonmap.model.space_map import SpaceMap
 
@@ -30,8 +30,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """All that differs between two maps. Empty parts differ in nothing."""
 
     schema: str = DIFF_SCHEMA
-    before: Side
-    after: Side
+    before: MapSide
+    after: MapSide
     circumstances: tuple[Circumstance, ...]
     notes: tuple[str, ...]
     """What a reader must know to trust the comparison."""
@@ -39,15 +39,15 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[ValueChange, ...]
     knobs: tuple[KnobChange, ...]
     constraints: tuple[ConstraintChange, ...]
-    formula: Formula | None
+    formula: FormulaChange | None
     """None: the bytes and their limit are the same, or one map has no formula."""
-    counts: tuple[Count, ...]
+    counts: tuple[SpaceCount, ...]
     """All of them, the equal ones too."""
     shared: Shared | None
     """None: one of the maps knows single values only, or its constraints are too entangled to count."""
-    asked: Asked
+    asked: ComparedCount
     flips: tuple[Flip, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ProgramPair, ...]
     resources: tuple[ResourceChange, ...]
     tolerance: Tolerance
 
@@ -77,8 +77,8 @@ def difference(before: SpaceMap, after: SpaceMap, tolerance: Tolerance = DEFAULT
             f"{', '.join(after.baseline)}): give two maps of one kernel."
         )
     bridge = Bridge(before, after)
-    told = bridge.told()
-    flipped, paired = flips(bridge, told), pairs(bridge, told)
+    judgements = bridge.paired_judgements()
+    flipped, paired = flips(bridge, judgements), pairs(bridge, judgements)
     found = tuple(circumstances(bridge))
     whole, constraints = _together(bridge)
     return Difference(
@@ -86,14 +86,14 @@ def difference(before: SpaceMap, after: SpaceMap, tolerance: Tolerance = DEFAULT
         after=side(after),
         circumstances=found,
         notes=tuple(notes(bridge, found)),
-        regressions=tuple(regressions(bridge, told, flipped, paired, tolerance)),
+        regressions=tuple(regressions(bridge, judgements, flipped, paired, tolerance)),
         values=tuple(values(bridge)),
         knobs=tuple(knobs(bridge)),
         constraints=tuple(constraints),
         formula=formula(bridge),
         counts=tuple(counts(bridge)),
         shared=whole,
-        asked=asked(told, paired),
+        asked=compared_count(judgements, paired),
         flips=tuple(flipped),
         pairs=tuple(paired),
         resources=tuple(resource_changes(paired)),

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from gluonmap.diff.bridge import Bridge, Told
+from gluonmap.diff.bridge import Bridge, PairedJudgement
 from gluonmap.diff.circumstances import stage, watched
-from gluonmap.diff.resources import Pair
+from gluonmap.diff.resources import ProgramPair
 from gluonmap.model.candidate import Config
 from gluonmap.model.joint_map import Standing
 from gluonmap.model.outcomes import Feasibility
@@ -16,7 +16,7 @@ from gluonmap.model.verdict import Outcome
 from gluonmap.query.feasibility import Basis, Judgement
 
 
-class Said(msgspec.Struct, frozen=True, omit_defaults=True):
+class MapJudgement(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one map says of one configuration."""
 
     verdict: Feasibility
@@ -38,8 +38,8 @@ class Flip(msgspec.Struct, frozen=True):
     """As the first map spells it."""
     moves: Config
     """Against the first map's baseline."""
-    before: Said
-    after: Said
+    before: MapJudgement
+    after: MapJudgement
     deeper: bool = False
     """It fails when executed, which the other map was not as far: the compiles do not differ."""
 
@@ -49,11 +49,11 @@ class Flip(msgspec.Struct, frozen=True):
         return self.before.verdict is Feasibility.FEASIBLE
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ComparedCount(msgspec.Struct, frozen=True):
     """How many configurations the two maps can be compared on."""
 
     both: int
-    """Asked for both."""
+    """ComparedCount for both."""
     passed_both: int
     one_program: int | None
     """Of those that passed in both and whose programs are known: how many are one program. None: none is known."""
@@ -64,7 +64,7 @@ class Asked(msgspec.Struct, frozen=True):
     unknown_before: int
 
 
-def flips(bridge: Bridge, told: Iterable[Told]) -> list[Flip]:
+def flips(bridge: Bridge, told: Iterable[PairedJudgement]) -> list[Flip]:
     """Return the configurations that changed sides."""
     return [
         Flip(item.config, bridge.moves(item.config), _said(item.before), _said(item.after), _deeper(bridge, item))
@@ -83,15 +83,15 @@ def _claims(told: Judgement) -> bool:
     return any(item.confirmed and item.standing is not Standing.GIVEN for item in told.broken)
 
 
-def _said(told: Judgement) -> Said:
-    broken = told.telling if told.verdict is Feasibility.INFEASIBLE else ()
+def _said(told: Judgement) -> MapJudgement:
+    broken = told.shown_constraints if told.verdict is Feasibility.INFEASIBLE else ()
     line = told.line or next((item.line for item in broken if item.line), "")
     compiled = told.basis is Basis.COMPILED
     texts = tuple(item.words for item in broken)
-    return Said(told.verdict, compiled, told.outcome, told.reason, line, told.stage, texts)
+    return MapJudgement(told.verdict, compiled, told.outcome, told.reason, line, told.stage, texts)
 
 
-def _deeper(bridge: Bridge, item: Told) -> bool:
+def _deeper(bridge: Bridge, item: PairedJudgement) -> bool:
     """It failed when executed, and the map by which it passes was not executed, or not watched, as far."""
     before, after = bridge.judges
     if stage(bridge.before) is stage(bridge.after):
@@ -101,10 +101,10 @@ def _deeper(bridge: Bridge, item: Told) -> bool:
     return before.failed_on_device(item.config) or after.failed_on_device(item.other)
 
 
-def asked(told: Sequence[Told], pairs: Sequence[Pair]) -> Asked:
+def compared_count(told: Sequence[PairedJudgement], pairs: Sequence[ProgramPair]) -> ComparedCount:
     """Return on how many configurations the maps can be compared; `pairs` are those that passed in both."""
     both = [item for item in told if item.before.basis is item.after.basis is Basis.COMPILED]
-    return Asked(
+    return ComparedCount(
         both=len(both),
         passed_both=sum(item.before.verdict is item.after.verdict is Feasibility.FEASIBLE for item in both),
         one_program=sum(pair.one_program for pair in pairs) if pairs else None,

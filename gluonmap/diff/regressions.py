@@ -8,15 +8,16 @@ from enum import StrEnum
 
 import msgspec
 
-from gluonmap.diff.bridge import Bridge, Told
+from gluonmap.diff.bridge import Bridge, PairedJudgement
 from gluonmap.diff.circumstances import vendor
-from gluonmap.diff.flips import Flip, Said
-from gluonmap.diff.resources import Growth, Pair, Tolerance, beyond, distinct
+from gluonmap.diff.flips import Flip, MapJudgement
+from gluonmap.diff.resources import Growth, ProgramPair, Tolerance, beyond, distinct
 from gluonmap.handoff.launches import dropped, verified
 from gluonmap.model.candidate import Config
 from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.query.feasibility import Key, key_of, moves_of
+from gluonmap.query.feasibility import moves_of
+from gluonmap.query.observations import ConfigKey, config_key
 
 
 class RegressionKind(StrEnum):
@@ -44,7 +45,7 @@ class Regression(msgspec.Struct, frozen=True, omit_defaults=True):
     """Moves from the second map's baseline that lead there."""
     handed_over: bool
     """It was one of the first map's hand-over."""
-    after: Said | None = None
+    after: MapJudgement | None = None
     """Why it fails."""
     growth: Growth | None = None
     """What it takes more of."""
@@ -59,13 +60,17 @@ class Regression(msgspec.Struct, frozen=True, omit_defaults=True):
 class _Cause:
     kind: RegressionKind
     config: Config
-    after: Said | None = None
+    after: MapJudgement | None = None
     growth: Growth | None = None
     why: str = ""
 
 
 def regressions(
-    bridge: Bridge, told: Iterable[Told], flips: Iterable[Flip], pairs: Iterable[Pair], tolerance: Tolerance
+    bridge: Bridge,
+    told: Iterable[PairedJudgement],
+    flips: Iterable[Flip],
+    pairs: Iterable[ProgramPair],
+    tolerance: Tolerance,
 ) -> list[Regression]:
     """Return the regressions: by kind, what grew most first, then what is nearest to the first baseline."""
     handed = handed_over(bridge.before)
@@ -75,9 +80,11 @@ def regressions(
     return sorted(found, key=lambda r: (kinds.index(r.kind), -r.growth.amount if r.growth else 0, len(r.moves)))
 
 
-def handed_over(space: SpaceMap) -> set[Key]:
+def handed_over(space: SpaceMap) -> set[ConfigKey]:
     """Return the configurations that a map hands over."""
-    return {key_of(entry.config) for entry in verified(space)} - {key_of(config) for config, _ in dropped(space)}
+    return {config_key(entry.config) for entry in verified(space)} - {
+        config_key(config) for config, _ in dropped(space)
+    }
 
 
 def _failing(flips: Iterable[Flip]) -> Iterator[_Cause]:
@@ -87,28 +94,28 @@ def _failing(flips: Iterable[Flip]) -> Iterator[_Cause]:
             yield _Cause(kinds[min(len(flip.moves), 2)], flip.config, after=flip.after)
 
 
-def _condemned(bridge: Bridge, handed: set[Key], told: Iterable[Told]) -> Iterator[_Cause]:
-    condemned = {key_of(config): why for config, why in dropped(bridge.after)}
+def _condemned(bridge: Bridge, handed: set[ConfigKey], told: Iterable[PairedJudgement]) -> Iterator[_Cause]:
+    condemned = {config_key(config): why for config, why in dropped(bridge.after)}
     for item in told:
-        why = condemned.get(key_of(item.other))
-        if why and key_of(item.config) in handed and item.after.verdict is Feasibility.FEASIBLE:
+        why = condemned.get(config_key(item.other))
+        if why and config_key(item.config) in handed and item.after.verdict is Feasibility.FEASIBLE:
             yield _Cause(RegressionKind.PROGRAM, item.config, why=why)
 
 
-def _grown(bridge: Bridge, pairs: Iterable[Pair], tolerance: Tolerance) -> Iterator[_Cause]:
+def _grown(bridge: Bridge, pairs: Iterable[ProgramPair], tolerance: Tolerance) -> Iterator[_Cause]:
     kinds = {"spills": RegressionKind.SPILLS, "vgpr": RegressionKind.REGISTERS}
     for pair in distinct(pairs):
         for growth in beyond(pair, tolerance, vendor(bridge.after)):
             yield _Cause(kinds[growth.resource], pair.config, growth=growth)
 
 
-def _regression(bridge: Bridge, handed: set[Key], cause: _Cause) -> Regression:
+def _regression(bridge: Bridge, handed: set[ConfigKey], cause: _Cause) -> Regression:
     moves = bridge.moves(cause.config)
     again = moves_of(bridge.after, bridge.to_after(cause.config) or {})
     said = cause.after.line if cause.after else ""
     return Regression(
-        cause.kind, cause.config, moves, again, key_of(cause.config) in handed, cause.after, cause.growth, cause.why,
-        *_place(said, moves, bridge.after),
+        cause.kind, cause.config, moves, again, config_key(cause.config) in handed, cause.after, cause.growth,
+        cause.why, *_place(said, moves, bridge.after),
     )  # fmt: skip
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from gluonmap.diff.bridge import Bridge, Told
+from gluonmap.diff.bridge import Bridge, PairedJudgement
 from gluonmap.diff.circumstances import vendor
 from gluonmap.model.candidate import Config
 from gluonmap.model.verdict import COMPILED, Figures, Resources
-from gluonmap.query.feasibility import Execution, executions, key_of
+from gluonmap.query.observations import Observation
 
 
 class Tolerance(msgspec.Struct, frozen=True):
@@ -21,7 +21,7 @@ class Tolerance(msgspec.Struct, frozen=True):
     """What a device hands out at once; registers and spills may grow by as much whatever the percentage."""
 
 
-class Pair(msgspec.Struct, frozen=True):
+class ProgramPair(msgspec.Struct, frozen=True):
     """A configuration that passed in both maps, and what its programs take."""
 
     config: Config
@@ -68,43 +68,47 @@ class ResourceChange(msgspec.Struct, frozen=True):
     """The largest fall."""
 
 
-def pairs(bridge: Bridge, told: Iterable[Told]) -> list[Pair]:
+def pairs(bridge: Bridge, told: Iterable[PairedJudgement]) -> list[ProgramPair]:
     """Return the configurations that passed in both maps, their programs known; only within one maker's devices."""
     if vendor(bridge.before) != vendor(bridge.after):
         return []
     found = []
-    before, after = executions(bridge.before), executions(bridge.after)
+    before, after = (judge.observations for judge in bridge.judges)
     for item in told:
         one, other = item.before, item.after
         passed = {one.outcome, other.outcome} <= set(COMPILED)
         if passed and one.digest and other.digest and one.resources and other.resources:
             moves = bridge.moves(item.config)
-            ran, again = before.get(key_of(item.config)), after.get(key_of(item.other))
+            ran, again = before.get(item.config), after.get(item.other)
             counted = (ran.figures, again.figures) if ran and again and _alike(ran, again) else (None, None)
-            found.append(Pair(item.config, moves, one.digest, other.digest, one.resources, other.resources, *counted))
+            found.append(
+                ProgramPair(item.config, moves, one.digest, other.digest, one.resources, other.resources, *counted)
+            )
     return found
 
 
-def _alike(one: Execution, other: Execution) -> bool:
-    """They ran at the same sizes, so that their counts can be compared."""
-    return (one.check.sizes if one.check else ()) == (other.check.sizes if other.check else ())
+def _alike(one: Observation, other: Observation) -> bool:
+    """Return whether both were executed at the same sizes, so that their counts can be compared."""
+    return bool(one.executed and other.executed) and (one.check.sizes if one.check else ()) == (
+        other.check.sizes if other.check else ()
+    )
 
 
-def distinct(pairs: Iterable[Pair]) -> list[Pair]:
+def distinct(pairs: Iterable[ProgramPair]) -> list[ProgramPair]:
     """Return one pair for each two programs, the one with the fewest moves."""
-    found: dict[tuple[str, str], Pair] = {}
+    found: dict[tuple[str, str], ProgramPair] = {}
     for pair in sorted(pairs, key=lambda pair: len(pair.moves)):
         found.setdefault((pair.before_digest, pair.after_digest), pair)
     return list(found.values())
 
 
-def growth(pair: Pair, resource: str) -> Growth | None:
+def growth(pair: ProgramPair, resource: str) -> Growth | None:
     """Return one resource of both programs of a pair; None where it is not known of both."""
     one, other = getattr(pair.before, resource), getattr(pair.after, resource)
     return None if one is None or other is None else Growth(pair.moves, resource, one, other)
 
 
-def resource_changes(pairs: Iterable[Pair]) -> Iterator[ResourceChange]:
+def resource_changes(pairs: Iterable[ProgramPair]) -> Iterator[ResourceChange]:
     """Yield every resource that is known of both sides of a pair."""
     programs = distinct(pairs)
     for name in Resources.__struct_fields__:
@@ -122,7 +126,7 @@ def resource_changes(pairs: Iterable[Pair]) -> Iterator[ResourceChange]:
         )
 
 
-def beyond(pair: Pair, tolerance: Tolerance, maker: str) -> Iterator[Growth]:
+def beyond(pair: ProgramPair, tolerance: Tolerance, maker: str) -> Iterator[Growth]:
     """Yield spills and registers of a pair that grew beyond the tolerance; code that begins to spill always did."""
     # NVIDIA tells spills in bytes of local memory: a register is four.
     floors = {"spills": tolerance.registers * (1 if maker == "AMD" else 4), "vgpr": tolerance.registers}

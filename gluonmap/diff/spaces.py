@@ -29,7 +29,7 @@ SIZES = ("configurations of the signature", "feasible configurations", PROGRAMS)
 EFFORTS = ("configurations asked", "programs compiled and passed", "configurations handed over")
 
 
-class Formula(msgspec.Struct, frozen=True):
+class FormulaChange(msgspec.Struct, frozen=True):
     """The bytes of shared memory of a configuration, and the target's limit."""
 
     before: str
@@ -38,7 +38,7 @@ class Formula(msgspec.Struct, frozen=True):
     after_limit: int
 
 
-class Count(msgspec.Struct, frozen=True):
+class SpaceCount(msgspec.Struct, frozen=True):
     """A number that both maps tell. None: it is not known."""
 
     name: str
@@ -179,26 +179,26 @@ def _example(common: Common, allowed: list[Factor], refused: list[Factor], basel
     return {name: config[name] for name in baseline}
 
 
-def formula(bridge: Bridge) -> Formula | None:
+def formula(bridge: Bridge) -> FormulaChange | None:
     """Return the formulas of shared memory and their limits, where both maps have one and something differs."""
     spaces = bridge.before, bridge.after
     one, other = (space.joint.formula if space.joint else "" for space in spaces)
     limit, moved = (targets.find(space.target).shared_bytes for space in spaces)
-    return Formula(one, limit, other, moved) if one and other and (one, limit) != (other, moved) else None
+    return FormulaChange(one, limit, other, moved) if one and other and (one, limit) != (other, moved) else None
 
 
-def counts(bridge: Bridge) -> Iterator[Count]:
+def counts(bridge: Bridge) -> Iterator[SpaceCount]:
     """Yield the numbers that both maps tell, the equal ones too."""
     before, after = (_numbers(judge) for judge in bridge.judges)
     bounds = [space.joint is not None and space.joint.at_most for space in (bridge.before, bridge.after)]
     for name, one, other in zip((*SIZES, *EFFORTS), before, after, strict=True):
         if one is not None or other is not None:
             bound = bounds if name == PROGRAMS else (False, False)
-            yield Count(name, one, other, name in EFFORTS or one is None or other is None, *bound)
+            yield SpaceCount(name, one, other, name in EFFORTS or one is None or other is None, *bound)
 
 
 def _numbers(judge: Judge) -> tuple[int | None, ...]:
     space = judge.space
     size = space.joint.sizes if space.joint else None
     sizes = (size.signature, size.feasible, size.programs) if size else (None, None, None)
-    return *sizes, sum(1 for _ in judge.asked()), len(verified(space)), len(handed_over(space))
+    return *sizes, len(judge.observations), len(verified(space)), len(handed_over(space))

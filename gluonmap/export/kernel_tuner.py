@@ -12,7 +12,7 @@ from gluonmap.model.candidate import Value
 from gluonmap.model.joint_map import Standing
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import COMPILED
-from gluonmap.query.feasibility import domains_of, of_executions
+from gluonmap.query.feasibility import domains_of, execution_constraints
 
 
 class Restriction(NamedTuple):
@@ -54,7 +54,7 @@ def restrictions(space: SpaceMap) -> Iterator[Restriction]:
     Constraints over anything but the knobs are left out.
     """
     domains: Domains = tune_params(space)
-    for constraint in (*(space.joint.constraints if space.joint else ()), *of_executions(space)):
+    for constraint in (*(space.joint.constraints if space.joint else ()), *execution_constraints(space)):
         if scope_of(constraint.relation) <= domains.keys():
             expression = expression_of(constraint.relation, domains)
             # A constraint from executions may forbid only values that `tune_params` leaves out: then it is "True".

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from gluonmap.export.heading import UNTIMED, check_names, heading, is_spelled, launch_defaults, literal, one_line
-from gluonmap.handoff.descriptors import Block, blocks_of
+from gluonmap.handoff.descriptors import DescriptorBlock, blocks_of
 from gluonmap.handoff.launches import launches
 from gluonmap.handoff.spelled import PREFIX
 from gluonmap.model import targets
@@ -42,7 +42,7 @@ def render(space: SpaceMap, limit: int | None = None) -> str:
     return "\n".join([*lines, "]"]) + "\n"
 
 
-def _setter(space: SpaceMap, blocks: Sequence[Block]) -> list[str]:
+def _setter(space: SpaceMap, blocks: Sequence[DescriptorBlock]) -> list[str]:
     """Return the text of a function that makes the `pre_hook` of a configuration.
 
     Raises:
@@ -72,7 +72,7 @@ def _setter(space: SpaceMap, blocks: Sequence[Block]) -> list[str]:
     ]
 
 
-def _config(launch: Config, defaults: dict[str, object], blocks: Sequence[Block]) -> str:
+def _config(launch: Config, defaults: dict[str, object], blocks: Sequence[DescriptorBlock]) -> str:
     own = ", ".join(f"{name!r}: {_value(value)}" for name, value in launch.items() if name not in LAUNCH_OPTIONS)
     options = {name: launch.get(name, defaults.get(name)) for name in LAUNCH_OPTIONS}
     given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)

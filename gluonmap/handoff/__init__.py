@@ -1,4 +1,12 @@
-"""The hand-off: what a map knows, given to the standard Triton autotuner. Triton is imported by whoever calls."""
+"""The hand-off of a map's verified configurations to the standard Triton autotuner.
+
+Begin with `launches`, which selects the configurations as plain data; `conversion` makes each a `triton.Config`.
+`tuner` (`@gluonmap.autotune`) and `prune` (`early_config_prune`) use them in a user's program, with the map of the
+device that `active` finds; `spelled` and `descriptors` make the values that a map can only spell.
+
+It may import `query`, `spec` and the packages below. Only functions that run in the user's process import Triton:
+`launches`, which the command line uses too, does not need it.
+"""
 
 from gluonmap.handoff.conversion import configs
 from gluonmap.handoff.launches import dropped, launches

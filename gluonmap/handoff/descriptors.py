@@ -16,7 +16,7 @@ from gluonmap.model.space_map import SpaceMap
 
 
 @dataclass(frozen=True)
-class Block:
+class DescriptorBlock:
     """The block of one descriptor under one configuration."""
 
     name: str
@@ -28,7 +28,7 @@ class Block:
 class SetBlocks:
     """A `pre_hook` that gives descriptors the blocks of its configuration, in the layout that the map was made with."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[DescriptorBlock, ...]
     backend: str
 
     def __call__(self, call: dict[str, Any]) -> None:
@@ -39,7 +39,7 @@ class SetBlocks:
             call[block.name].layout = default_layout(block.dtype, list(block.shape), self.backend)
 
 
-def blocks_of(space: SpaceMap, config: Config) -> tuple[Block, ...]:
+def blocks_of(space: SpaceMap, config: Config) -> tuple[DescriptorBlock, ...]:
     """The blocks of the descriptors among a kernel's arguments, where they depend on a knob; none for most kernels."""
     found = []
     known = {**space.shape, **space.recipe.fixed, **space.baseline, **config}
@@ -48,7 +48,7 @@ def blocks_of(space: SpaceMap, config: Config) -> tuple[Block, ...]:
         if match and expressions.names_in(f"({match['dims']},)") & space.knobs.keys():
             shape = expressions.evaluate(f"({match['dims']},)", known)
             assert isinstance(shape, tuple)
-            found.append(Block(name, match["dtype"], tuple(int(side) for side in shape)))
+            found.append(DescriptorBlock(name, match["dtype"], tuple(int(side) for side in shape)))
     return tuple(found)
 
 

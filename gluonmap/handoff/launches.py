@@ -1,9 +1,8 @@
-"""The verified configurations of a map as keywords of a launch: plain data, for whatever tunes."""
+"""The verified configurations of a map as keywords of a launch: plain data, for any tuner."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,26 +10,18 @@ from gluonmap.constraints import expressions
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.errors import UsageError
-from gluonmap.model.knobs import Effect, KnobKind
+from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import LAUNCH_OPTIONS
-from gluonmap.model.verdict import COMPILED, Resources
 from gluonmap.query.diverse_subset import spread
 from gluonmap.query.equivalence import place_of
 from gluonmap.query.feasibility import domains_of
+from gluonmap.query.observations import Observation, Origin, observations
 from gluonmap.query.reduced_space import reduced_space_of
 
 HOPELESS_SPILLS = 255
 """Registers of a thread on NVIDIA's targets. A compile that spills more takes long as well: 20 s where others took 0.4
 (256×512 tile on 4 warps, sm_90, Triton 3.6.0); the best of them ran 5.3 times as long as the best of all."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A configuration that was compiled and passed."""
-
-    config: Config
-    resources: Resources | None
 
 
 def launches(space: SpaceMap, limit: int | None = None) -> list[Config]:
@@ -68,22 +59,23 @@ def handed_over(space: SpaceMap, limit: int | None = None) -> list[Config]:
     return kept
 
 
-def verified(space: SpaceMap) -> list[Entry]:
-    """The programs that were compiled and passed; without a joint part, one for each that a single knob gives."""
-    if space.joint and space.joint.programs:
-        return [Entry({**space.baseline, **item.config}, item.resources) for item in space.joint.programs]
-    if space.outcome not in COMPILED:
+def verified(space: SpaceMap) -> list[Observation]:
+    """Return the programs that were compiled and passed; without a joint part, the distinct ones of single values."""
+    observed = observations(space)
+    if observed.programs:
+        return list(observed.programs)
+    if not observed.baseline.compiled:
         return []
-    found = [Entry(space.baseline, space.resources)]
+    found = [observed.baseline]
     for name, knob in space.knobs.items():
         first = {repr(value): group[0] for group in knob.equivalent for value in group}
         first |= {repr(v): knob.baseline for group in knob.equivalent if knob.baseline in group for v in group}
         found += [
-            Entry({**space.baseline, name: item.value}, item.resources)
-            for item in knob.values
-            if item.outcome in COMPILED
-            and item.effect is not Effect.BASELINE
-            and same(first.get(repr(item.value), item.value), item.value)
+            item
+            for item in observed.values[name]
+            if item.compiled
+            and item.origin is not Origin.BASELINE
+            and same(first.get(repr(item.config[name]), item.config[name]), item.config[name])
         ]
     return found
 
@@ -119,7 +111,7 @@ def options_of(target: str) -> frozenset[str]:
 
 
 def probe_command(space: SpaceMap, more: str) -> str:
-    """The command that makes a map like this one anew, as far as the map knows its flags."""
+    """Return the command that makes a map like this one again, as far as the map knows its flags."""
     return f"gluonmap probe {shlex.quote(space.file)} --kernel {space.kernel} --target {space.target} {more}".rstrip()
 
 
@@ -128,7 +120,7 @@ def _without(config: Config, names: list[str]) -> str:
 
 
 def launch_of(space: SpaceMap, config: Config) -> Config:
-    """The keywords of one configuration."""
+    """Return the keywords of a launch with one configuration."""
     options = options_of(space.target)
     knobs = {n: v for n, v in config.items() if n not in space.knobs or space.knobs[n].kind is not KnobKind.HOST}
     fixed = {n: v for n, v in space.recipe.fixed.items() if n in options}

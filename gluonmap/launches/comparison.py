@@ -129,7 +129,7 @@ class _MapIndex:
             case Feasibility.FEASIBLE:
                 return Judged(item, LaunchStanding.UNLISTED, moves)
             case Feasibility.INFEASIBLE:
-                why = judgement.reason or "; ".join(broken.words for broken in judgement.telling)
+                why = judgement.reason or "; ".join(broken.words for broken in judgement.shown_constraints)
                 return Judged(item, LaunchStanding.FORBIDDEN, moves, why)
             case Feasibility.UNKNOWN:
                 return Judged(item, LaunchStanding.UNKNOWN, moves, str(judgement.basis))

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from gluonmap.model.candidate import Config, Value
-from gluonmap.model.relations import Nogood, Relation
+from gluonmap.model.relations import Relation
 from gluonmap.model.verdict import Check, Figures, Resources, Timing
 
 
@@ -21,7 +21,7 @@ class Standing(StrEnum):
     """It follows from the others; kept because a failure names it."""
     EXECUTED = "executed"
     """Values that failed when they were executed, or that change the result: no compile says so. Of no map's own
-    constraints: it is read from single values, see `judge.of_executions`."""
+    constraints: it is read from single values, see `query.feasibility.execution_constraints`."""
 
     @property
     def binding(self) -> bool:
@@ -236,33 +236,3 @@ class Joint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """`sizes.programs` is a bound: not all of what the rules leave apart was compiled, so some may be equal."""
         size = self.sizes
         return size.programs is not None and not size.complete and len(self.programs) < size.programs
-
-
-MOST_LONE = 6
-"""Single failures that are told as constraints of their own."""
-
-
-class Told(msgspec.Struct, frozen=True):
-    """The constraints, as a reader wants them: places in `Joint.constraints`, each in one list."""
-
-    shown: tuple[int, ...]
-    lone: tuple[int, ...]
-    """Combinations that failed once each, where they are many: one statement for all."""
-    implied: tuple[int, ...]
-    """Demands of the source that add nothing: what breaks them breaks another one."""
-    untried: tuple[int, ...]
-    """Demands of the source that no configuration tried breaks."""
-
-
-def told(joint: Joint) -> Told:
-    """Return which constraints to show one by one, and which to tell together."""
-    shown = [n for n, item in enumerate(joint.constraints) if item.confirmed or item.standing is not Standing.READ]
-    lone = [n for n in shown if isinstance(joint.constraints[n].relation, Nogood) and joint.constraints[n].failed <= 1]
-    many = tuple(lone) if len(lone) > MOST_LONE else ()
-    rest = [n for n in range(len(joint.constraints)) if n not in shown]
-    return Told(
-        tuple(n for n in shown if n not in many),
-        many,
-        tuple(n for n in rest if joint.constraints[n].failing_example),
-        tuple(n for n in rest if not joint.constraints[n].failing_example),
-    )

@@ -13,7 +13,7 @@ from gluonmap.model.joint_map import Joint, Refused, Verified
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Answer, Outcome, Verdict, compiled
 from gluonmap.probe.joint_search import INTERRUPTED
-from gluonmap.query.feasibility import of_executions
+from gluonmap.query.feasibility import execution_constraints
 from gluonmap.runner import journal
 from gluonmap.runner.oracle import Oracle
 from gluonmap.spec.description import Description
@@ -45,7 +45,7 @@ def without_forbidden_programs(joint: Joint, space: SpaceMap) -> Joint:
 
     Such a program may have passed: on a small problem a wrong value can be right by chance.
     """
-    forbidden = of_executions(space)
+    forbidden = execution_constraints(space)
     kept, refused = [], list(joint.refused)
     for program in joint.programs:
         config = {**space.baseline, **program.config}

@@ -1,4 +1,4 @@
-"""Configurations in a file of JSON lines, read one at a time: the file may be huge, and anything may stand in it."""
+"""Configurations in a file of JSON lines, read one at a time: the file may be huge and malformed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_LINE_BYTES = 1 << 20
 
 
 def read_configs(stream: IO[bytes], name: str) -> Iterator[tuple[int, Config]]:
-    """The number of each line that is not blank, and the values that it names: {"K": V} or {"config": {"K": V}}.
+    """Yield the number of each line that is not blank, and its values: {"K": V} or {"config": {"K": V}}.
 
     Raises:
         UsageError: a line is no configuration; it names the line.

@@ -13,9 +13,10 @@ from gluonmap.constraints.semantics import scope_of
 from gluonmap.model import codec
 from gluonmap.model.candidate import Value
 from gluonmap.model.errors import UsageError
-from gluonmap.model.joint_map import Constraint, Standing, told
+from gluonmap.model.joint_map import Constraint, Standing
 from gluonmap.model.knobs import KnobClass
 from gluonmap.model.space_map import SpaceMap
+from gluonmap.query.constraint_summary import constraint_summary
 from gluonmap.query.feasibility import Judge, domains_of
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def write_graph(space: SpaceMap, path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class GraphBlock:
     """Knobs that something ties together, above each other, and beside them what ties them, likewise."""
 
     flag: str
@@ -102,7 +103,7 @@ class Block:
     """Constraints and conditions from top to bottom."""
 
 
-def layout(space: SpaceMap) -> tuple[Block, ...]:
+def layout(space: SpaceMap) -> tuple[GraphBlock, ...]:
     """Return the constraint graph in blocks to be drawn, those of most knobs first, pinned and inert knobs last.
 
     A block is a component of the graph with its conditions: what is in two blocks can be turned apart. Within one, the
@@ -126,7 +127,7 @@ def layout(space: SpaceMap) -> tuple[Block, ...]:
         flag = flags[knobs[0]] if len(knobs) == 1 else ""
         edges = tuple((knob, tie) for knob in knobs for tie in ties if graph.has_edge(knob, tie))
         numbers = {kind: tuple(int(t.split()[1]) for t in ties if t.startswith(kind)) for kind in _KINDS}
-        blocks.append(Block(flag, tuple(knobs), numbers["constraint"], numbers["condition"], edges, tuple(ties)))
+        blocks.append(GraphBlock(flag, tuple(knobs), numbers["constraint"], numbers["condition"], edges, tuple(ties)))
     rank = ["", "pinned", "inert"]
     return tuple(sorted(blocks, key=lambda b: (rank.index(b.flag), -len(b.knobs), not b.order, place[b.knobs[0]])))
 
@@ -138,7 +139,7 @@ def _tying(space: SpaceMap) -> Iterator[tuple[str, Collection[str]]]:
     """What is drawn beside the knobs, and the knobs that it reads."""
     if space.joint is None:
         return
-    for number in told(space.joint).shown:
+    for number in constraint_summary(space.joint).shown:
         item = space.joint.constraints[number]
         if item.standing is not Standing.IMPLIED:
             yield f"constraint {number}", item.scope

@@ -1,4 +1,4 @@
-"""Few of many configurations, spread over the space: every value of every knob first, then whatever lies farthest."""
+"""A diverse subset of many configurations: greedy value cover, then farthest-point sampling."""
 
 from __future__ import annotations
 

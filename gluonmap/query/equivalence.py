@@ -1,9 +1,9 @@
 """Which values of a knob are one program: the rules of each knob as a table.
 
 A rule says that some values of a knob are one program, everywhere or where a condition holds. The table leads from a
-value, and the knobs that the conditions read, to the value that stands for it. Knobs are replaced one after the other,
-conditions being read off what is already replaced: so two configurations come out as one only where a chain of rules
-leads from each to the same third.
+value, and the knobs that the conditions read, to its canonical value. Knobs are replaced one after the other, and
+conditions read the values that are already replaced. Two configurations are merged if both have the same canonical
+form.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Rule:
+class EquivalenceRule:
     """Values of a knob that are one program where `condition`, if there is one, is as `holds` says."""
 
     knob: str
@@ -37,7 +37,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Step:
+class MergingStep:
     """One knob replaced, by the knobs in `columns`."""
 
     column: int
@@ -50,7 +50,7 @@ class Step:
 
 
 def place_of(domain: Sequence[Value], value: object) -> int | None:
-    """Where a value stands in its domain, where True is not 1; None: it is not there."""
+    """Return the place of a value in its domain, where True is not 1; None: it is not in it."""
     return next((i for i, v in enumerate(domain) if type(v) is type(value) and v == value), None)
 
 
@@ -59,7 +59,7 @@ def merging_steps(
     baseline: Config,
     inertness: Iterable[Inertness],
     value_classes: Iterable[ValueClasses],
-) -> tuple[Step, ...]:
+) -> tuple[MergingStep, ...]:
     """Return the knobs that the rules replace, in an order in which conditions read what is replaced already.
 
     The baseline's value stands for those that are one program with it, else the first of the domain. Knobs whose
@@ -67,7 +67,9 @@ def merging_steps(
     the values of a knob whose conditions read so many others that its table would pass ten million cells.
     """
     rules = [rule for item in inertness if (rule := _rule(item))]
-    rules += [Rule(c.knob, group, c.relation) for c in value_classes for group in c.classes if len(group) > 1]
+    rules += [
+        EquivalenceRule(c.knob, group, c.relation) for c in value_classes for group in c.classes if len(group) > 1
+    ]
     names, values = tuple(domains), tuple(domains.values())
     rules = [rule for rule in rules if rule.condition is None or scope_of(rule.condition) <= set(names)]
     steps = []
@@ -79,15 +81,15 @@ def merging_steps(
     return tuple(_ordered(steps))
 
 
-def _rule(item: Inertness) -> Rule | None:
+def _rule(item: Inertness) -> EquivalenceRule | None:
     if item.relation is not None:
-        return Rule(item.knob, None, item.relation, holds=False)
-    return Rule(item.knob, None, None) if item.condition == "" else None
+        return EquivalenceRule(item.knob, None, item.relation, holds=False)
+    return EquivalenceRule(item.knob, None, None) if item.condition == "" else None
 
 
 def _step(
-    names: Sequence[str], domains: Sequence[Sequence[Value]], column: int, first: int, rules: Sequence[Rule]
-) -> Step | None:
+    names: Sequence[str], domains: Sequence[Sequence[Value]], column: int, first: int, rules: Sequence[EquivalenceRule]
+) -> MergingStep | None:
     """The rules of one knob as a table; None where they merge nothing."""
     size = len(domains[column])
     order = (first, *(place for place in range(size) if place != first))
@@ -113,10 +115,10 @@ def _step(
     replaced = np.moveaxis(np.array(order, np.int16)[ranks], -1, axis)
     if (replaced == _along(np.arange(size), columns, column)).all():
         return None
-    return Step(column, columns, replaced, order)
+    return MergingStep(column, columns, replaced, order)
 
 
-def _ordered(steps: Sequence[Step]) -> list[Step]:
+def _ordered(steps: Sequence[MergingStep]) -> list[MergingStep]:
     left, found = list(steps), []
     while left:
         waiting = {step.column for step in left}

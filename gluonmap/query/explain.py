@@ -13,7 +13,8 @@ from gluonmap.model.joint_map import Inertness, ValueClasses
 from gluonmap.model.knobs import KnobClass
 from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.verdict import COMPILED
-from gluonmap.query.feasibility import Basis, Judge, Judgement, key_of, moves_of
+from gluonmap.query.feasibility import Basis, Judge, Judgement, moves_of
+from gluonmap.query.observations import config_key
 
 MOST_CHANGED = 3
 """Knobs that a search for feasible neighbours changes; beyond, only what was compiled is considered."""
@@ -23,7 +24,7 @@ MOST_COMPILED = 6
 """Predicted neighbours that are compiled, for three wanted."""
 
 Ask = Callable[[Config], Judgement]
-"""Compiles one configuration; what came of it."""
+"""Compile one configuration and judge the answer."""
 
 
 class FailingPart(msgspec.Struct, frozen=True):
@@ -51,12 +52,12 @@ class Matter(msgspec.Struct, frozen=True):
 
     knob: str
     matters: bool | None
-    """None: nothing tells."""
+    """None: not known."""
     why: str
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """All that can be said of one configuration."""
+    """Explanation of one configuration."""
 
     config: Config
     moves: Config
@@ -69,45 +70,45 @@ class Explanation(msgspec.Struct, frozen=True):
     matters: tuple[Matter, ...] = ()
 
 
-def explained(judged: Judge, config: Config, ask: Ask | None = None) -> Explanation:
-    """Why a complete configuration fails and what to change, or what matters at it.
+def explained(judge: Judge, config: Config, ask: Ask | None = None) -> Explanation:
+    """Return why a complete configuration fails and what to change, or which knobs matter at it.
 
     With `ask`, what the map does not hold for feasible and has not compiled is compiled now.
     """
-    told, fresh = judged(config), False
-    if ask is not None and not told.settled and told.verdict is not Feasibility.FEASIBLE:
+    judgement, fresh = judge(config), False
+    if ask is not None and not judgement.final and judgement.verdict is not Feasibility.FEASIBLE:
         answer = ask(config)
-        if answer.verdict is not Feasibility.UNKNOWN or told.verdict is Feasibility.UNKNOWN:
-            told, fresh = answer, True
-    moves = moves_of(judged.space, config)
-    if told.verdict is Feasibility.FEASIBLE:
-        return Explanation(config, moves, told, fresh, matters=tuple(what_matters(judged, config)))
+        if answer.verdict is not Feasibility.UNKNOWN or judgement.verdict is Feasibility.UNKNOWN:
+            judgement, fresh = answer, True
+    moves = moves_of(judge.space, config)
+    if judgement.verdict is Feasibility.FEASIBLE:
+        return Explanation(config, moves, judgement, fresh, matters=tuple(what_matters(judge, config)))
 
     def answered(asked: Config) -> Judgement:
-        return told if key_of(asked) == key_of(config) else ask(asked) if ask is not None else judged(asked)
+        return judgement if config_key(asked) == config_key(config) else ask(asked) if ask is not None else judge(asked)
 
-    part = smallest_failing(judged, config, answered)
-    near = nearest_feasible(judged, config, ask=ask, blamed=part.moves if part else ())
-    return Explanation(config, moves, told, fresh, part, tuple(near))
+    part = smallest_failing(judge, config, answered)
+    near = nearest_feasible(judge, config, ask=ask, blamed=part.moves if part else ())
+    return Explanation(config, moves, judgement, fresh, part, tuple(near))
 
 
 # ---- the smallest failing part --------------------------------------------------------------------------------------
 
 
-def smallest_failing(judged: Judge, config: Config, ask: Ask | None = None) -> FailingPart | None:
-    """The smallest part found of the moves of `config` that still fails; None where none is known to.
+def smallest_failing(judge: Judge, config: Config, ask: Ask | None = None) -> FailingPart | None:
+    """Return the smallest part found of the moves of `config` that still fails; None where none is known to.
 
     No single move can be left out of it, as far as answers go: what is unknown is taken to pass. The map is asked
     first, and `ask` only where a compile would tell more.
     """
-    space = judged.space
+    space = judge.space
     known: dict[tuple[str, ...], Judgement] = {}
 
     def look(names: Sequence[str]) -> Judgement:
         if tuple(names) not in known:
             part = {**space.baseline, **{name: config[name] for name in names}}
-            told = judged(part)
-            known[tuple(names)] = told if told.settled or ask is None else ask(part)
+            judgement = judge(part)
+            known[tuple(names)] = judgement if judgement.final or ask is None else ask(part)
         return known[tuple(names)]
 
     def fails(names: Sequence[str]) -> bool:
@@ -116,7 +117,7 @@ def smallest_failing(judged: Judge, config: Config, ask: Ask | None = None) -> F
     moved = list(moves_of(space, config))
     if look(moved).verdict is Feasibility.FEASIBLE:
         return None
-    start = [] if fails([]) else _start(judged, config, moved, fails)
+    start = [] if fails([]) else _start(judge, config, moved, fails)
     if not fails(start):
         return None
     found = minimal(start, fails)
@@ -127,7 +128,7 @@ def smallest_failing(judged: Judge, config: Config, ask: Ask | None = None) -> F
 
 
 def minimal(items: Sequence[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
-    """A part of `items`, which fail, that fails too and no longer does with any one of them left out.
+    """Return a 1-minimal part of `items` that fails: without any one of its items it does not. `items` fail.
 
     Zeller and Hildebrandt's ddmin: halves first, then finer pieces and what they leave. Failing need not be monotone.
     """
@@ -146,10 +147,10 @@ def minimal(items: Sequence[str], fails: Callable[[Sequence[str]], bool]) -> lis
     return left
 
 
-def _start(judged: Judge, config: Config, moved: list[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
+def _start(judge: Judge, config: Config, moved: list[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
     """Moves that fail, as few as the map knows of: one alone, or those that one broken constraint speaks of."""
-    alone = [[name] for name in moved if judged({**judged.space.baseline, name: config[name]}).settled]
-    scopes = [[name for name in moved if name in item.scope] for item in judged(config).broken]
+    alone = [[name] for name in moved if judge({**judge.space.baseline, name: config[name]}).final]
+    scopes = [[name for name in moved if name in item.scope] for item in judge(config).broken]
     parts = [*alone, *sorted(scopes, key=len)]
     return next((part for part in parts if 0 < len(part) < len(moved) and fails(part)), moved)
 
@@ -158,23 +159,23 @@ def _start(judged: Judge, config: Config, moved: list[str], fails: Callable[[Seq
 
 
 def nearest_feasible(
-    judged: Judge, config: Config, most: int = 3, ask: Ask | None = None, blamed: Iterable[str] = ()
+    judge: Judge, config: Config, most: int = 3, ask: Ask | None = None, blamed: Iterable[str] = ()
 ) -> list[Neighbour]:
-    """The feasible configurations that change the fewest knobs, then move them least, compiled ones first.
+    """Return the feasible configurations that change the fewest knobs, then move them least, compiled ones first.
 
     None of them changes what it need not: what holds another's changes is left out. With `ask`, predicted ones are
     compiled, and those that fail are left out too. `blamed`: where no constraint says why `config` fails, one of these
     knobs is changed.
     """
-    passing = [Neighbour(other, _changes(config, other), judged(other)) for other in judged.passing()]
+    passing = [Neighbour(other, _changes(config, other), judge(other)) for other in judge.passing()]
     passing = [item for item in passing if item.moves and not item.judgement.forbidden]
     found: list[Neighbour] = []
     compiled = 0
     for distance in range(1, len(config) + 1):
-        near = {key_of(item.config): item for item in passing if len(item.moves) == distance}
-        if distance <= MOST_CHANGED and judged.space.joint is not None:
-            near |= {key_of(item.config): item for item in _Search(judged, config, blamed).at(distance)}
-        for item in sorted(near.values(), key=lambda each: _rank(judged, config, each)):
+        near = {config_key(item.config): item for item in passing if len(item.moves) == distance}
+        if distance <= MOST_CHANGED and judge.space.joint is not None:
+            near |= {config_key(item.config): item for item in _NeighbourSearch(judge, config, blamed).at(distance)}
+        for item in sorted(near.values(), key=lambda each: _rank(judge, config, each)):
             if len(found) == most or any(_holds_all(item.moves, other.moves) for other in found):
                 continue
             if ask is not None and item.judgement.basis is not Basis.COMPILED:
@@ -189,15 +190,15 @@ def nearest_feasible(
     return found
 
 
-class _Search:
+class _NeighbourSearch:
     """Feasible configurations at one distance: each step changes a knob of a constraint that is violated.
 
     A configuration that meets a violated constraint differs in one of its knobs, so nothing is missed: what is tied up
     to be changed anyway is tried in all its values, and the rest of the product is never walked.
     """
 
-    def __init__(self, judged: Judge, config: Config, blamed: Iterable[str] = ()) -> None:
-        self.judged, self.origin, self.blamed = judged, config, frozenset(blamed)
+    def __init__(self, judge: Judge, config: Config, blamed: Iterable[str] = ()) -> None:
+        self.judge, self.origin, self.blamed = judge, config, frozenset(blamed)
         self._visited: set[tuple[str, ...]] = set()
 
     def at(self, distance: int) -> Iterator[Neighbour]:
@@ -205,26 +206,26 @@ class _Search:
         return self._walk(self.origin, frozenset(), distance)
 
     def _walk(self, config: Config, changed: frozenset[str], left: int) -> Iterator[Neighbour]:
-        key = key_of(config)
+        key = config_key(config)
         if key in self._visited or len(self._visited) >= MOST_VISITED:
             return
         self._visited.add(key)
-        told = self.judged(config)
-        if changed and told.verdict is Feasibility.FEASIBLE and not told.forbidden:
+        judgement = self.judge(config)
+        if changed and judgement.verdict is Feasibility.FEASIBLE and not judgement.forbidden:
             if left == 0:
-                yield Neighbour(config, {n: v for n, v in config.items() if n in changed}, told)
+                yield Neighbour(config, {n: v for n, v in config.items() if n in changed}, judgement)
             return
         if left == 0:
             return
-        for name in self._options(told, changed, left):
-            for value in self.judged.domains[name]:
+        for name in self._options(judgement, changed, left):
+            for value in self.judge.domains[name]:
                 if not same(value, config[name]):
                     yield from self._walk({**config, name: value}, changed | {name}, left - 1)
 
-    def _options(self, told: Judgement, changed: frozenset[str], left: int) -> list[str]:
+    def _options(self, judgement: Judgement, changed: frozenset[str], left: int) -> list[str]:
         """The knobs that may be changed next."""
-        free = [name for name in self.origin if name not in changed and len(self.judged.domains[name]) > 1]
-        tied = [set(item.scope) for item in told.broken] + [{name} for name in told.untried]
+        free = [name for name in self.origin if name not in changed and len(self.judge.domains[name]) > 1]
+        tied = [set(item.scope) for item in judgement.broken] + [{name} for name in judgement.untried]
         if not tied:  # it fails, and no constraint says why
             return [name for name in free if name in self.blamed or not self.blamed or changed & self.blamed]
         wanted = set.intersection(*tied) if left == 1 else min((t - changed for t in tied), key=len)
@@ -235,15 +236,15 @@ def _changes(config: Config, other: Config) -> Config:
     return {name: value for name, value in other.items() if not same(value, config[name])}
 
 
-def _rank(judged: Judge, config: Config, item: Neighbour) -> tuple[int, bool, list[int]]:
+def _rank(judge: Judge, config: Config, item: Neighbour) -> tuple[int, bool, list[int]]:
     """Small steps first, then compiled ones; equal ones in the order of the signature and of the domains."""
-    steps = [_steps(judged.domains[n], config[n], value) for n, value in item.moves.items()]
+    steps = [_steps(judge.domains[n], config[n], value) for n, value in item.moves.items()]
     places = [list(item.config).index(name) for name in item.moves] + steps
     return sum(steps), item.judgement.basis is not Basis.COMPILED, places
 
 
 def _steps(domain: Sequence[Value], one: Value, other: Value) -> int:
-    """How far apart two values stand in a domain; one that is not in it stands where its size puts it."""
+    """Return the distance of two values in a domain; one that is not in it has the place of its size."""
     places = {repr(value): place for place, value in enumerate(domain)}
     if repr(other) not in places:
         return len(domain)
@@ -267,37 +268,37 @@ def _holds_all(moves: Config, others: Config) -> bool:
 # ---- what matters ---------------------------------------------------------------------------------------------------
 
 
-def what_matters(judged: Judge, config: Config) -> list[Matter]:
-    """For a feasible configuration: which knobs change its program, by all that the map knows, in signature order."""
-    return [Matter(name, *_matter(judged, config, name)) for name in config]
+def what_matters(judge: Judge, config: Config) -> list[Matter]:
+    """Return for each knob of a feasible configuration whether it changes the program, in signature order."""
+    return [Matter(name, *_matter(judge, config, name)) for name in config]
 
 
-def _matter(judged: Judge, config: Config, name: str) -> tuple[bool | None, str]:
-    if untried := judged.untried(config):
+def _matter(judge: Judge, config: Config, name: str) -> tuple[bool | None, str]:
+    if untried := judge.untried(config):
         said = ", ".join(f"{n}={v}" for n, v in untried.items())
         return None, f"nothing was tried beside {said}"
-    others = [value for value in judged.domains[name] if not same(value, config[name])]
-    told = [(value, judged({**config, name: value})) for value in others]
-    if all(each.verdict is Feasibility.INFEASIBLE for _, each in told):
-        return False, _pinned(each for _, each in told)
-    left = [value for value, each in told if each.verdict is Feasibility.FEASIBLE]
-    if not left and judged.space.joint is not None:
+    others = [value for value in judge.domains[name] if not same(value, config[name])]
+    judgements = [(value, judge({**config, name: value})) for value in others]
+    if all(each.verdict is Feasibility.INFEASIBLE for _, each in judgements):
+        return False, _pinned(each for _, each in judgements)
+    left = [value for value, each in judgements if each.verdict is Feasibility.FEASIBLE]
+    if not left and judge.space.joint is not None:
         return None, "of no other value is it known whether it passes here"
-    return _compared(judged, config, name, left) or _ruled(judged, config, name, left) or _alone(judged, config, name)
+    return _compared(judge, config, name, left) or _ruled(judge, config, name, left) or _alone(judge, config, name)
 
 
-def _pinned(told: Iterable[Judgement]) -> str:
-    found = list(told)
+def _pinned(judgements: Iterable[Judgement]) -> str:
+    found = list(judgements)
     if not found:
         return "it has no other value"
-    words = list(dict.fromkeys(item.words for each in found for item in each.telling))
+    words = list(dict.fromkeys(item.words for each in found for item in each.shown_constraints))
     return "pinned here: every other value fails" + (f": {'; '.join(words[:2])}" if words else "")
 
 
-def _compared(judged: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool, str] | None:
+def _compared(judge: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool, str] | None:
     """By programs that were compiled here, with this knob turned and nothing else."""
-    mine = judged.launch(config)
-    beside = {repr(value): judged.launch({**config, name: value}) for value in left} if mine else {}
+    mine = judge.launch_key(config)
+    beside = {repr(value): judge.launch_key({**config, name: value}) for value in left} if mine else {}
     apart = [value for value in left if beside.get(repr(value), mine) not in (mine, "")]
     if apart:
         return True, f"{name}={apart[0]} was compiled here and is another program"
@@ -306,9 +307,9 @@ def _compared(judged: Judge, config: Config, name: str, left: Sequence[Value]) -
     return None
 
 
-def _ruled(judged: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool | None, str] | None:
+def _ruled(judge: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool | None, str] | None:
     """By what was learned of the knob in other places."""
-    joint = judged.space.joint
+    joint = judge.space.joint
     if joint is None:
         return None
     if merged := _merged([c for c in joint.value_classes if c.knob == name], config, name, left):
@@ -344,9 +345,9 @@ def _inert(item: Inertness, config: Config) -> tuple[bool | None, str]:
             return None, item.words
 
 
-def _alone(judged: Judge, config: Config, name: str) -> tuple[bool | None, str]:
+def _alone(judge: Judge, config: Config, name: str) -> tuple[bool | None, str]:
     """By the knob's own class, which holds where all other knobs are at the baseline."""
-    space = judged.space
+    space = judge.space
     if name not in space.knobs:
         return None, "nothing is known of it"
     knob = space.knobs[name]

@@ -1,10 +1,9 @@
-"""What a map says of any configuration, without compiling it."""
+"""Feasibility of any configuration by a map, without compiling it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import msgspec
@@ -12,21 +11,22 @@ import msgspec
 from gluonmap.constraints.semantics import holds, scope_of, words
 from gluonmap.model.candidate import Config, Stage, Value, same
 from gluonmap.model.errors import UnknownKnob, UsageError
-from gluonmap.model.joint_map import Constraint, Standing, Tried, Verified
+from gluonmap.model.joint_map import Constraint, Standing
 from gluonmap.model.knobs import Effect
 from gluonmap.model.outcomes import Feasibility, feasibility, is_evidence
 from gluonmap.model.relations import Member
 from gluonmap.model.space_map import SpaceMap, ValueMap
-from gluonmap.model.verdict import COMPILED, Answer, Check, Figures, Outcome, Resources, Verdict, digest_of
+from gluonmap.model.verdict import Answer, Resources, Verdict
+from gluonmap.query.observations import Observation, config_key, observation_of, observations
 
 
 class Basis(StrEnum):
-    """What a judgement rests on."""
+    """The ground of a judgement."""
 
     COMPILED = "compiled"
     """This very configuration was asked."""
     PREDICTED = "predicted"
-    """By the map's constraints."""
+    """The map's constraints say it."""
     UNTRIED = "never tried value"
     UNSTABLE = "unstable"
     NO_ANSWER = "no answer"
@@ -34,54 +34,49 @@ class Basis(StrEnum):
 
 
 class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of one configuration, and how."""
+    """Feasibility of one configuration, and its ground."""
 
     verdict: Feasibility
     basis: Basis
     outcome: str = ""
-    """Of the compile; empty: it was not compiled."""
+    """Outcome of the compile; empty: it was not compiled."""
     reason: str = ""
     line: str = ""
-    """Where in the kernel's source it ended: "file.py:112"."""
+    """Place in the kernel's source where it ended: "file.py:112"."""
     stage: str = ""
     digest: str = ""
-    """Of the program alone, where the map has it."""
+    """Digest of the program alone, where the map has it."""
     resources: Resources | None = None
     untried: Config = {}
-    """Values for which nothing is known to hold: no configuration with one was ever answered."""
+    """Values that no answered configuration had, so that nothing is known of them."""
     broken: tuple[Constraint, ...] = ()
-    """Constraints that it violates, whatever the verdict rests on."""
+    """Constraints that it violates, whatever the ground of the verdict."""
     contradicts: bool = False
     """The compile and the constraints disagree."""
 
     @property
-    def telling(self) -> tuple[Constraint, ...]:
-        """The constraints to name: each once, and what others imply or no failure confirms only where it is all."""
+    def shown_constraints(self) -> tuple[Constraint, ...]:
+        """The broken constraints to show a reader, each sentence once.
+
+        Constraints that others imply, or that no failure confirms, are left out unless there are no others.
+        """
         firm = [c for c in self.broken if c.confirmed and c.standing is not Standing.IMPLIED]
         firm += [c for c in self.broken if c.standing.binding and c not in firm]
         return tuple({item.words: item for item in firm or self.broken}.values())
 
     @property
     def forbidden(self) -> bool:
-        """The user ruled it out, or executions did: no compile can change that."""
+        """The user or an execution ruled it out: no compile can change that."""
         return any(item.standing.binding for item in self.broken)
 
     @property
-    def settled(self) -> bool:
-        """A compile would tell nothing new."""
+    def final(self) -> bool:
+        """A compile would say nothing new."""
         return self.basis in (Basis.COMPILED, Basis.UNSTABLE) or self.forbidden
 
 
-Key = tuple[str, ...]
-
-
-def key_of(config: Config) -> Key:
-    """Equal for configurations of the same values: True, 1, 1.0, "1" and -0.0 are all different."""
-    return tuple(map(repr, config.values()))
-
-
 def complete(space: SpaceMap, moves: Config, where: str = "") -> Config:
-    """The baseline with `moves` made, in the order of the signature. `where` tells a message where they stand.
+    """Return the baseline with `moves` made, in signature order. `where` begins a message: the place of the moves.
 
     Raises:
         UnknownKnob: a move of something that is no knob of the map.
@@ -91,13 +86,13 @@ def complete(space: SpaceMap, moves: Config, where: str = "") -> Config:
         if name not in space.baseline:
             hint = f"{name} is no knob here: {space.fixed[name]}." if name in space.fixed else ""
             raise UnknownKnob(f"{where}the map of {space.kernel!r}", name, space.baseline, hint)
-        if problem := unfit(value):
+        if problem := value_problem(value):
             raise UsageError(f"{where}the value of {name} {problem}.")
     return {**space.baseline, **moves}
 
 
-def unfit(value: Value) -> str:
-    """Why a candidate, which is JSON, cannot hold a value; "" where it can."""
+def value_problem(value: Value) -> str:
+    """Return why a candidate, which is stored as JSON, cannot hold a value; "" where it can."""
     if isinstance(value, float) and not math.isfinite(value):
         return "is not finite"
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -108,85 +103,63 @@ def unfit(value: Value) -> str:
 
 
 def moves_of(space: SpaceMap, config: Config) -> Config:
-    """The values that are not the baseline's."""
+    """Return the values that are not the baseline's."""
     return {name: value for name, value in config.items() if not same(value, space.baseline[name])}
 
 
 def domains_of(space: SpaceMap) -> dict[str, tuple[Value, ...]]:
-    """The values of every knob that the map speaks of, in their order."""
+    """Return the values of every knob of the map, in their order."""
     domains: dict[str, tuple[Value, ...]] = {name: (value,) for name, value in space.baseline.items()}
     domains |= {name: tuple(v.value for v in knob.values) for name, knob in space.knobs.items()}
     return domains | (space.joint.domains if space.joint else {})
 
 
-def agrees(told: Judgement, fresh: Judgement) -> bool | None:
-    """Whether a compile made now says what the map said; None where one of them says nothing about the compiler."""
-    if told.forbidden and told.basis is not Basis.COMPILED:
+def agrees(recorded: Judgement, fresh: Judgement) -> bool | None:
+    """Return whether a compile made now confirms the map; None where one of them does not speak of the compiler."""
+    if recorded.forbidden and recorded.basis is not Basis.COMPILED:
         return None
-    if Feasibility.UNKNOWN in (told.verdict, fresh.verdict):
+    if Feasibility.UNKNOWN in (recorded.verdict, fresh.verdict):
         return None
-    return told.verdict is fresh.verdict
+    return recorded.verdict is fresh.verdict
 
 
-def judge(space: SpaceMap, config: Config) -> Judgement:
-    """What the map says of one complete configuration. For many, keep a `Judge`."""
+def judgement_of(space: SpaceMap, config: Config) -> Judgement:
+    """Return the map's judgement of one complete configuration. For many, keep a `Judge`."""
     return Judge(space)(config)
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """One configuration that the map has an entry for."""
-
-    config: Config
-    outcome: str
-    reason: str = ""
-    line: str = ""
-    stage: str = ""
-    digest: str = ""
-    resources: Resources | None = None
-    launch: str = ""
-    """Stands for the program and its launch; comparable only with that of another record."""
-    on_device: bool = False
-    """It failed when executed, of which constraints, learned from compiles, claim nothing."""
-
-
 class Judge:
-    """Answers for one map, from tables that are made once."""
+    """Judgements by one map. Its tables are built once."""
 
     def __init__(self, space: SpaceMap) -> None:
         self.space = space
+        self.observations = observations(space)
         self.domains = domains_of(space)
-        self.constraints = (*(space.joint.constraints if space.joint else ()), *of_executions(space))
+        self.constraints = (*(space.joint.constraints if space.joint else ()), *execution_constraints(space))
         self._scopes = [scope_of(item.relation) for item in self.constraints]
         self._executed = [item for item in self.constraints if item.standing is Standing.EXECUTED]
-        self._records = _records(space)
-        self._unstable: dict[Key, tuple[str, ...]] = {}
-        self._unanswered: set[Key] = set()
-        if space.joint:
-            self._unstable = {key_of(self._full(u.config)): u.outcomes for u in space.joint.unstable}
-            self._unanswered = {key_of(self._full(config)) for config in space.joint.unknown}
-        self._seen: dict[str, set[str]] = {name: {repr(value)} for name, value in space.baseline.items()}
-        for key, record in self._records.items():
-            if is_evidence(record.outcome):
+        self._answered: dict[str, set[str]] = {name: {repr(value)} for name, value in space.baseline.items()}
+        for key, item in self.observations.by_key.items():
+            if is_evidence(item.outcome):
                 for name, spelled in zip(space.baseline, key, strict=True):
-                    self._seen[name].add(spelled)
+                    self._answered[name].add(spelled)
 
     def __call__(self, config: Config) -> Judgement:
-        """What the map says of one complete configuration (see `complete`)."""
-        key, untried = key_of(config), self.untried(config)
+        """Return the map's judgement of one complete configuration (see `complete`)."""
+        key, untried = config_key(config), self.untried(config)
         broken = tuple(item for item, met in zip(self.constraints, self._met(config, untried), strict=True) if not met)
-        if outcomes := self._unstable.get(key):
-            said = f"answered in two ways: {', '.join(outcomes)}"
-            return Judgement(Feasibility.UNKNOWN, Basis.UNSTABLE, reason=said, untried=untried, broken=broken)
+        if outcomes := self.observations.unstable.get(key):
+            reason = f"answered in two ways: {', '.join(outcomes)}"
+            return Judgement(Feasibility.UNKNOWN, Basis.UNSTABLE, reason=reason, untried=untried, broken=broken)
         executed = any(item.standing is Standing.EXECUTED for item in broken)
-        record = self._records.get(key)
-        known = feasibility(record.outcome) if record else Feasibility.UNKNOWN
-        if record and known is not Feasibility.UNKNOWN and not (executed and known is Feasibility.FEASIBLE):
-            return self._compiled(record, untried, broken)
+        observed = self.observations.by_key.get(key)
+        known = feasibility(observed.outcome) if observed else Feasibility.UNKNOWN
+        if observed and known is not Feasibility.UNKNOWN and not (executed and known is Feasibility.FEASIBLE):
+            return self._observed(observed, untried, broken)
         if any(item.standing.binding for item in broken):
             return Judgement(Feasibility.INFEASIBLE, Basis.PREDICTED, untried=untried, broken=broken)
-        if record or key in self._unanswered:
-            reason = record.reason if record else ""
+        if observed or key in self.observations.unanswered:
+            reason = observed.reason if observed else ""
             return Judgement(Feasibility.UNKNOWN, Basis.NO_ANSWER, reason=reason, untried=untried, broken=broken)
         if self.space.joint is None and len(moves_of(self.space, config)) > 1:
             return Judgement(Feasibility.UNKNOWN, Basis.NO_JOINT, untried=untried)
@@ -195,67 +168,67 @@ class Judge:
         verdict = Feasibility.INFEASIBLE if broken else Feasibility.FEASIBLE
         return Judgement(verdict, Basis.PREDICTED, broken=broken)
 
-    def answered(self, config: Config, answer: Answer, line: str = "") -> Judgement:
-        """The judgement of a configuration that was compiled now, beside what the map's constraints say of it."""
-        told = self(config)
-        if not isinstance(answer, Verdict) or feasibility(answer.outcome) is Feasibility.UNKNOWN:
-            reason = answer.reason.text if isinstance(answer, Verdict) and answer.reason else ""
-            reason = reason or getattr(answer, "text", "")
-            return Judgement(
-                Feasibility.UNKNOWN, Basis.NO_ANSWER, reason=reason, untried=told.untried, broken=told.broken
-            )
-        reason, stage = (answer.reason.text, answer.reason.phase) if answer.reason else ("", "")
-        record = _Record(config, answer.outcome, reason, line, stage, digest_of(answer), answer.resources)
-        return self._compiled(record, told.untried, told.broken)
+    def judgement_of_answer(self, config: Config, answer: Answer, place: str = "") -> Judgement:
+        """Return the judgement of a configuration that was compiled now, with the map's constraints that it breaks.
+
+        `place` is where in the kernel's source a failure ended.
+        """
+        recorded = self(config)
+        if isinstance(answer, Verdict) and feasibility(answer.outcome) is not Feasibility.UNKNOWN:
+            return self._observed(observation_of(config, answer, place), recorded.untried, recorded.broken)
+        failure = answer.reason if isinstance(answer, Verdict) else answer
+        reason = failure.text if failure else ""
+        return Judgement(
+            Feasibility.UNKNOWN, Basis.NO_ANSWER, reason=reason, untried=recorded.untried, broken=recorded.broken
+        )
 
     def passing(self) -> Iterator[Config]:
-        """The configurations that were compiled and passed, less those that were answered in two ways."""
-        for key, record in self._records.items():
-            if record.outcome in COMPILED and key not in self._unstable and not self.failed_on_device(record.config):
-                yield record.config
-
-    def asked(self) -> Iterator[Config]:
-        """The configurations that the map has an entry for."""
-        return (record.config for record in self._records.values())
+        """Yield the configurations that were compiled and passed, less those that were answered in two ways."""
+        for key, item in self.observations.by_key.items():
+            if item.compiled and key not in self.observations.unstable and not self.failed_on_device(item.config):
+                yield item.config
 
     def failed_on_device(self, config: Config) -> bool:
-        """Whether it compiled, and failed when it was executed; or has a value that does."""
-        record = self._records.get(key_of(config))
-        return (record is not None and record.on_device) or not all(holds(c.relation, config) for c in self._executed)
+        """Return whether it compiled and failed when it was executed, or has a value that does."""
+        observed = self.observations.get(config)
+        return (observed is not None and observed.failed_on_device) or not all(
+            holds(c.relation, config) for c in self._executed
+        )
 
-    def launch(self, config: Config) -> str:
-        """Equal for configurations that were tried together and are one program and launch; "" where it was not."""
-        record = self._records.get(key_of(config))
-        return record.launch if record and self.space.stable is not False else ""
+    def launch_key(self, config: Config) -> str:
+        """Return a key that is equal for asked configurations of one program and launch; "" where none is known."""
+        observed = self.observations.get(config)
+        return observed.launch_key if observed and self.space.stable is not False else ""
 
     def untried(self, config: Config) -> Config:
-        """Its values that no answered configuration had."""
-        return {name: value for name, value in config.items() if repr(value) not in self._seen[name]}
+        """Return its values that no answered configuration had."""
+        return {name: value for name, value in config.items() if repr(value) not in self._answered[name]}
 
-    def _compiled(self, record: _Record, untried: Config, broken: tuple[Constraint, ...]) -> Judgement:
-        verdict = feasibility(record.outcome)
-        # What the user forbids is no claim about the compiler, and of untried values the constraints claim nothing.
-        claimed = any(not item.standing.binding for item in broken)
-        claims = self.space.joint is not None and not untried and not record.on_device
-        speaks = claims and is_evidence(record.outcome)
+    def _observed(self, observed: Observation, untried: Config, broken: tuple[Constraint, ...]) -> Judgement:
+        verdict = feasibility(observed.outcome)
+        # A user's restriction says nothing of the compiler, and constraints do not cover untried values.
+        forbids = any(not item.standing.binding for item in broken)
+        covered = self.space.joint is not None and not untried and not observed.failed_on_device
+        comparable = covered and is_evidence(observed.outcome)
         return Judgement(
             verdict,
             Basis.COMPILED,
-            record.outcome,
-            record.reason,
-            record.line,
-            record.stage,
-            record.digest,
-            record.resources,
+            observed.outcome,
+            observed.reason,
+            observed.place,
+            observed.stage,
+            observed.digest,
+            observed.resources,
             untried,
             broken,
-            contradicts=speaks and (claimed if verdict is Feasibility.FEASIBLE else not broken),
+            contradicts=comparable and (forbids if verdict is Feasibility.FEASIBLE else not broken),
         )
 
     def _met(self, config: Config, untried: Config) -> Iterator[bool]:
+        """Yield for each constraint whether the configuration meets it; True where it cannot be evaluated."""
         for item, scope in zip(self.constraints, self._scopes, strict=True):
             strange = scope & untried.keys()
-            if not scope <= config.keys() or not all(self._like(name, config[name]) for name in strange):
+            if not scope <= config.keys() or not all(self._has_known_type(name, config[name]) for name in strange):
                 yield True
                 continue
             try:
@@ -265,51 +238,27 @@ class Judge:
                     raise
                 yield True
 
-    def _like(self, name: str, value: Value) -> bool:
-        """A value that relations over the knob's own values can be asked about: text times a number is no number."""
+    def _has_known_type(self, name: str, value: Value) -> bool:
+        """Return whether relations over the knob's own values can be evaluated: text times a number is no number."""
         return any(type(value) is type(known) for known in self.domains[name])
 
-    def _full(self, config: Config) -> Config:
-        return {**self.space.baseline, **config}
 
+def execution_constraints(space: SpaceMap) -> tuple[Constraint, ...]:
+    """Return what executions of single values forbid everywhere, one constraint for each knob and cause.
 
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """What the execution of one configuration told."""
-
-    outcome: str
-    check: Check | None
-    figures: Figures | None
-
-
-def executions(space: SpaceMap) -> dict[Key, Execution]:
-    """What the map holds of executions, by the key of the configuration."""
-    found: dict[Key, Execution] = {}
-    for program in space.joint.programs if space.joint else ():
-        if program.check is not None or program.figures is not None:
-            key = key_of({**space.baseline, **program.config})
-            found[key] = Execution(Outcome.PASS, program.check, program.figures)
-    singles: list[tuple[Config, SpaceMap | ValueMap]] = [(space.baseline, space)]
-    singles += [({**space.baseline, n: v.value}, v) for n, knob in space.knobs.items() for v in knob.values]
-    for config, told in singles:
-        if told.measured:
-            found[key_of(config)] = Execution(told.outcome, told.measured.check, told.measured.figures)
-    return found
-
-
-def of_executions(space: SpaceMap) -> tuple[Constraint, ...]:
-    """What executions of single values forbid everywhere, a constraint for each knob.
-
-    A value that changes the result solves another problem, whatever is beside it. A value that failed when it was
-    executed is forbidden unless a program with it was executed and passed.
+    A value that changes the result solves another problem, whatever the other knobs are. A value that failed when it
+    was executed is forbidden unless a program with it was executed and passed.
     """
     programs = space.joint.programs if space.joint else ()
-    tells = space.on_device and space.on_device.stage is not Stage.LAUNCH  # which leaves no trace in a program
+    # A LAUNCH that passed leaves no check in a program, so it cannot show which values are right.
+    conclusive = space.on_device and space.on_device.stage is not Stage.LAUNCH
     found = []
     for name, knob in space.knobs.items():
         right = {repr({**space.baseline, **p.config}[name]) for p in programs if p.check is not None}
         changing = [v for v in knob.values if v.effect is Effect.CHANGES_RESULT]
-        failing = [v for v in knob.values if v not in changing and _failed(v) and repr(v.value) not in right and tells]
+        failing = [
+            v for v in knob.values if v not in changing and _failed(v) and repr(v.value) not in right and conclusive
+        ]
         for values, why in (
             (changing, "changes the result: part of the problem, not of the tuning"),
             (failing, "fails when executed, and no program with it passed"),
@@ -330,63 +279,3 @@ def of_executions(space: SpaceMap) -> tuple[Constraint, ...]:
 
 def _failed(value: ValueMap) -> bool:
     return bool(value.measured) and feasibility(value.outcome) is Feasibility.INFEASIBLE
-
-
-def _records(space: SpaceMap) -> dict[Key, _Record]:
-    """What the map has of single configurations: all that were asked; those with one knob moved tell most."""
-    records: dict[Key, _Record] = {}
-    if space.joint:
-        programs = _programs(space)
-        for tried in space.joint.tried:
-            config = {**space.baseline, **dict(zip(space.joint.domains, tried.values, strict=True))}
-            records[key_of(config)] = _of_tried(config, tried, programs.get(tried.digest))
-        for program in space.joint.programs:  # some were compiled for the reduced space alone
-            config = {**space.baseline, **program.config}
-            other = records.get(key_of(config))
-            launch = other.launch if other else ""
-            records[key_of(config)] = _Record(
-                config, Outcome.PASS, digest=program.digest, resources=program.resources, launch=launch
-            )
-        for item in space.joint.refused:
-            config = {**space.baseline, **item.config}
-            records[key_of(config)] = _Record(
-                config, item.outcome, item.reason, stage=item.stage, digest=item.digest, on_device=True
-            )
-    singles = [
-        _single(space.baseline, space),
-        *(_single({**space.baseline, n: v.value}, v) for n, knob in space.knobs.items() for v in knob.values),
-    ]
-    for record in singles:
-        other = records.get(key_of(record.config))
-        if other is None or is_evidence(record.outcome) or record.on_device:
-            records[key_of(record.config)] = replace(record, launch=other.launch if other else "")
-    return records
-
-
-def _programs(space: SpaceMap) -> dict[str, Verified]:
-    """The verified programs by the digest that their configuration has among those that were tried."""
-    joint = space.joint
-    if joint is None or not joint.programs:
-        return {}
-    digests = {tuple(map(repr, tried.values)): tried.digest for tried in joint.tried if tried.digest}
-    found: dict[str, Verified] = {}
-    for program in joint.programs:
-        full = {**space.baseline, **program.config}
-        digest = digests.get(tuple(repr(full[name]) for name in joint.domains))
-        if digest:
-            found[digest] = program
-    return found
-
-
-def _of_tried(config: Config, tried: Tried, program: Verified | None) -> _Record:
-    digest, resources = (program.digest, program.resources) if program else ("", None)
-    return _Record(config, tried.outcome, tried.reason, tried.line, tried.stage, digest, resources, tried.digest)
-
-
-def _single(config: Config, told: SpaceMap | ValueMap) -> _Record:
-    """What is known of the baseline, or of it with one knob moved."""
-    place = f"{told.file}:{told.line}" if told.line is not None else ""
-    on_device = bool(told.measured) and told.outcome not in (Outcome.PASS, Outcome.SKIPPED, Outcome.NOT_EXECUTED)
-    return _Record(
-        config, told.outcome, told.reason, place, told.stage, told.digest, told.resources, on_device=on_device
-    )

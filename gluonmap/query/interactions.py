@@ -13,12 +13,12 @@ import numpy.typing as npt
 from gluonmap.constraints.counting import Elimination, TooEntangled, relation_factor
 from gluonmap.constraints.semantics import scope_of
 from gluonmap.model.candidate import Config, Value
-from gluonmap.model.joint_map import Joint
 from gluonmap.model.outcomes import Feasibility, is_evidence
 from gluonmap.model.relations import Relation
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
 from gluonmap.query.feasibility import Judge, complete, domains_of
+from gluonmap.query.observations import Observations, observations
 from gluonmap.query.reduced_space import reduced_space_of
 
 Shares = npt.NDArray[np.float64]
@@ -27,7 +27,7 @@ LEAST_STRENGTH = 1e-9
 """Below it two knobs bear on each other by rounding alone."""
 
 
-class Cell(msgspec.Struct, frozen=True):
+class PairCell(msgspec.Struct, frozen=True):
     """One pair of values."""
 
     share: float | None
@@ -42,7 +42,7 @@ class PairTable(msgspec.Struct, frozen=True):
 
     down: str
     across: str
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[PairCell, ...], ...]
     """One row for each value of `down`, in the order of the domain."""
     strength: float
     """0 to 1: the share of the feasible space that lies elsewhere than if neither knob knew of the other."""
@@ -77,6 +77,7 @@ def feasible_pairs(space: SpaceMap) -> tuple[PairTable, ...]:
     joint = space.joint
     if joint is None:
         return ()
+    found = observations(space)
     domains = domains_of(space)
     relations = [item.relation for item in joint.constraints if scope_of(item.relation) <= domains.keys()]
     scopes = [[name for name in domains if name in scope_of(relation)] for relation in relations]
@@ -85,15 +86,15 @@ def feasible_pairs(space: SpaceMap) -> tuple[PairTable, ...]:
     ordered = sorted(tied, key=lambda pair: (place[pair[0]], place[pair[1]]))
     counts = _counts(domains, relations, [(place[one], place[other]) for one, other in ordered])
     if counts is None:
-        return tuple(PairTable(one, other, _cells(joint, domains, one, other, None), 0.0) for one, other in ordered)
+        return tuple(PairTable(one, other, _cells(found, domains, one, other, None), 0.0) for one, other in ordered)
     whole = math.prod(len(values) for values in domains.values())
-    found = []
+    tables = []
     for (one, other), table in zip(ordered, counts, strict=True):
         strength = _strength(table)
         if strength > LEAST_STRENGTH:
-            cells = _cells(joint, domains, one, other, table * table.size / whole)
-            found.append(PairTable(one, other, cells, strength))
-    return tuple(sorted(found, key=lambda pair: -round(pair.strength, 9)))
+            cells = _cells(found, domains, one, other, table * table.size / whole)
+            tables.append(PairTable(one, other, cells, strength))
+    return tuple(sorted(tables, key=lambda pair: -round(pair.strength, 9)))
 
 
 def _counts(
@@ -117,18 +118,16 @@ def _strength(table: Shares) -> float:
 
 
 def _cells(
-    joint: Joint, domains: dict[str, tuple[Value, ...]], one: str, other: str, shares: Shares | None
-) -> tuple[tuple[Cell, ...], ...]:
-    order = tuple(joint.domains)
-    first, second = order.index(one), order.index(other)
+    found: Observations, domains: dict[str, tuple[Value, ...]], one: str, other: str, shares: Shares | None
+) -> tuple[tuple[PairCell, ...], ...]:
     asked: dict[tuple[str, str, bool], int] = {}
-    for item in joint.tried:
+    for item in found.joint:
         if is_evidence(item.outcome):
-            key = (repr(item.values[first]), repr(item.values[second]), item.outcome == Outcome.PASS)
+            key = (repr(item.config[one]), repr(item.config[other]), item.outcome == Outcome.PASS)
             asked[key] = asked.get(key, 0) + 1
     return tuple(
         tuple(
-            Cell(
+            PairCell(
                 None if shares is None else round(float(shares[row, column]), 9),
                 asked.get((repr(down), repr(across), True), 0),
                 asked.get((repr(down), repr(across), False), 0),
@@ -154,7 +153,7 @@ def program_pairs(space: SpaceMap) -> tuple[ProgramTable, ...]:
             wanted.setdefault((knob, other), words)
     if not wanted:
         return ()
-    known = _Known(space)
+    known = _KnownPrograms(space)
     return tuple(
         ProgramTable(one, other, _program_cells(known, domains, one, other), words)
         for (one, other), words in wanted.items()
@@ -162,7 +161,7 @@ def program_pairs(space: SpaceMap) -> tuple[ProgramTable, ...]:
     )
 
 
-class _Known:
+class _KnownPrograms:
     """The program of any configuration, as far as the map has it."""
 
     def __init__(self, space: SpaceMap) -> None:
@@ -171,7 +170,7 @@ class _Known:
         self.reduced = reduced_space_of(space)
         self.by_form: dict[str, str] = {}
         for config in self.judge.passing():
-            if launch := self.judge.launch(config):
+            if launch := self.judge.launch_key(config):
                 self.by_form.setdefault(repr(self.reduced.canonical(config)), launch)
 
     def of(self, config: Config) -> tuple[str, bool, bool]:
@@ -179,13 +178,13 @@ class _Known:
         told = self.judge(config)
         if told.verdict is Feasibility.INFEASIBLE:
             return "", bool(told.outcome), True
-        if launch := self.judge.launch(config):
+        if launch := self.judge.launch_key(config):
             return launch, True, False
         return self.by_form.get(repr(self.reduced.canonical(config)), ""), False, False
 
 
 def _program_cells(
-    known: _Known, domains: dict[str, tuple[Value, ...]], one: str, other: str
+    known: _KnownPrograms, domains: dict[str, tuple[Value, ...]], one: str, other: str
 ) -> tuple[tuple[ProgramCell, ...], ...]:
     numbers: dict[str, int] = {}
     rows = []

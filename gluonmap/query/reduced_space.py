@@ -1,6 +1,6 @@
 """The reduced space: which configurations are predicted to be one program, how many there are, which to compile.
 
-What the rules of `merging` leave apart, equal digests merge in the end (`distinct`).
+Configurations that the rules of `equivalence` leave apart are merged by equal digests in the end (`distinct`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from gluonmap.model.joint_map import Inertness, ValueClasses, Verified
 from gluonmap.model.relations import Relation
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.query.diverse_subset import spread
-from gluonmap.query.equivalence import Mask, Step, merging_steps, place_of, shape_of, table_over
-from gluonmap.query.feasibility import domains_of, of_executions
+from gluonmap.query.equivalence import Mask, MergingStep, merging_steps, place_of, shape_of, table_over
+from gluonmap.query.feasibility import domains_of, execution_constraints
 
 MOST_ROWS = 1_000_000
 """Feasible configurations that are walked where the tables of their programs would grow too large."""
@@ -53,7 +53,7 @@ def reduced_space(
 def reduced_space_of(space: SpaceMap) -> ReducedSpace:
     """Return the reduced space that a map's joint part describes; without one, nothing is ruled out or merged."""
     domains = domains_of(space)
-    executed = [constraint.relation for constraint in of_executions(space)]
+    executed = [constraint.relation for constraint in execution_constraints(space)]
     if space.joint is None:
         return reduced_space(domains, space.baseline, executed)
     relations = [*(constraint.relation for constraint in space.joint.constraints), *executed]
@@ -74,7 +74,7 @@ def distinct(entries: Iterable[Verified]) -> list[Verified]:
 class Undo:
     """The way back from a replaced knob: what was allowed before the step."""
 
-    step: Step
+    step: MergingStep
     columns: tuple[int, ...]
     allowed: Mask
 
@@ -97,7 +97,7 @@ class ReducedSpace:
     start: tuple[int, ...]
     """Places of the baseline's values."""
     relations: tuple[Relation, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[MergingStep, ...]
 
     def canonical(self, config: Config) -> Config:
         """The configuration that stands for this one and for all that are predicted to be its program and launch.
@@ -320,7 +320,7 @@ class ReducedSpace:
         return {n: d[int(i)] for n, d, i in zip(self.names, self.domains, row, strict=True)}
 
 
-def _replaced(step: Step, columns: Sequence[int], allowed: Mask) -> npt.NDArray[np.float64]:
+def _replaced(step: MergingStep, columns: Sequence[int], allowed: Mask) -> npt.NDArray[np.float64]:
     """What comes out of a step: a value, where any that it stands for is allowed."""
     axis = columns.index(step.column)
     sizes = dict(zip(step.columns, step.table.shape, strict=True))

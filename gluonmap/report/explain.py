@@ -18,7 +18,8 @@ from gluonmap.model.verdict import Outcome
 from gluonmap.probe.spelling import quoted
 from gluonmap.query import coverage
 from gluonmap.query.explain import Explanation, FailingPart, Matter, Neighbour
-from gluonmap.query.feasibility import Basis, Judgement, executions, key_of, moves_of
+from gluonmap.query.feasibility import Basis, Judgement, moves_of
+from gluonmap.query.observations import observations
 from gluonmap.report import execution
 from gluonmap.report.knobs import source_demand
 from gluonmap.report.map_header import target_name
@@ -152,19 +153,19 @@ def _all(count: int) -> str:
 def _constraints(space: SpaceMap, judgement: Judgement, config: Config, console: Console) -> None:
     certain = judgement.basis in (Basis.COMPILED, Basis.PREDICTED) and not judgement.contradicts
     _head("Forbidden by" if certain else "Constraints that it violates", console)
-    for item in judgement.telling[:MOST_CONSTRAINTS]:
+    for item in judgement.shown_constraints[:MOST_CONSTRAINTS]:
         _say(f"- {item.words}", console, "bold", indent=1)
         for detail in _evidence(space, item, config):
             _say(detail, console, indent=5)
-    if len(judgement.telling) > MOST_CONSTRAINTS:
-        _say(f"and {len(judgement.telling) - MOST_CONSTRAINTS} more", console, indent=3)
+    if len(judgement.shown_constraints) > MOST_CONSTRAINTS:
+        _say(f"and {len(judgement.shown_constraints) - MOST_CONSTRAINTS} more", console, indent=3)
 
 
 def _evidence(space: SpaceMap, item: Constraint, config: Config) -> list[str]:
     if item.standing is Standing.EXECUTED:
         return list(_executed(space, item, config))
     assert space.joint  # it is one of its constraints
-    demand, seen = source_demand(space, item), coverage.seen(space.joint, item, config)
+    demand, seen = source_demand(space, item), coverage.constraint_example(observations(space), item, config)
     place = f": {demand}" if demand else f", {item.line}" if item.line else ""
     counts = f"{item.failed} failed, {item.passed} passed" if item.failed or item.passed else ""
     doubt = "" if item.confirmed or item.standing is Standing.GIVEN else "; no failure has confirmed it"
@@ -196,10 +197,10 @@ def _executed(space: SpaceMap, item: Constraint, config: Config) -> Iterator[str
 
 def _of_the_execution(space: SpaceMap, config: Config) -> list[str]:
     """Return the recorded execution of this very configuration, in lines; none if it was only compiled."""
-    title, execution_record = execution.title(space), executions(space).get(key_of(config))
+    title, execution_record = execution.title(space), observations(space).get(config)
     if not title or execution_record is None or execution_record.check is None:
         return []
-    if execution_record.outcome != Outcome.PASS:
+    if execution_record.executed != Outcome.PASS:
         found = execution.findings_of("", execution_record.check)
         return [execution.finding_text(item) for item in found] if len(found) > 1 else []
     right = (

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from gluonmap.constraints.semantics import holds
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config, Value
-from gluonmap.model.joint_map import Constraint, Joint, told
+from gluonmap.model.joint_map import Constraint, Joint
 from gluonmap.model.knobs import Effect
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Outcome
 from gluonmap.query import coverage
+from gluonmap.query.constraint_summary import constraint_summary
+from gluonmap.query.observations import Observations, observations
 from gluonmap.report.knobs import source_demand
 from gluonmap.report.plain_text import Statement, config_text, listed, plural, shorten, value_label, visible
 
@@ -68,22 +70,20 @@ def sections(space: SpaceMap, joint: Joint) -> Iterator[tuple[str, list[Statemen
 
 def constraints(space: SpaceMap, joint: Joint) -> list[Statement]:
     """Return the constraints; demands of the source that add nothing to the others share one statement."""
-    shown = [joint.constraints[n] for n in told(joint).shown]
-    return [Statement(visible(item.words), tuple(_behind(space, joint, item))) for item in shown] + summed_up(joint)
+    shown, found = [joint.constraints[n] for n in constraint_summary(joint).shown], observations(space)
+    return [Statement(visible(item.words), tuple(_behind(found, item))) for item in shown] + summed_up(joint)
 
 
 def summed_up(joint: Joint) -> list[Statement]:
     """Return the statements that sum up constraints: many single failures, and demands that add nothing."""
-    groups = told(joint)
+    groups = constraint_summary(joint)
     many, implied, untried = (
         [joint.constraints[n] for n in places] for places in (groups.lone, groups.implied, groups.untried)
     )
     said = {joint.constraints[n].words for n in (*groups.shown, *groups.lone)}
     found = []
     if many:
-        text = (
-            f"{len(many)} combinations that failed once each, which no rule explains: there are likely more groups them"
-        )
+        text = f"{len(many)} combinations that failed once each, which no rule explains: there are likely more of them"
         found.append(Statement(text, tuple(visible(item.words) for item in many[:MOST_EXAMPLES])))
     if implied:
         texts = {f"{item.words}{_at(item.line)}" for item in implied if item.words not in said} or {
@@ -98,8 +98,8 @@ def summed_up(joint: Joint) -> list[Statement]:
     return found
 
 
-def _behind(space: SpaceMap, joint: Joint, item: Constraint) -> Iterator[str]:
-    demand, seen = source_demand(space, item), coverage.seen(joint, item)
+def _behind(found: Observations, item: Constraint) -> Iterator[str]:
+    demand, seen = source_demand(found.space, item), coverage.constraint_example(found, item)
     counts = f"{item.failed:,} failed, {item.passed:,} got past it" if item.failed or item.passed else ""
     if demand:
         yield f"{item.standing}: {demand}"

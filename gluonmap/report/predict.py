@@ -26,7 +26,7 @@ class Summary:
         self.verdicts[str(judgement.verdict), basis(judgement)] += 1
         self.contradictions += judgement.contradicts
         if judgement.verdict is Feasibility.INFEASIBLE:
-            self.constraints.update((item.words, str(item.standing)) for item in judgement.telling)
+            self.constraints.update((item.words, str(item.standing)) for item in judgement.shown_constraints)
 
     def document(self) -> dict[str, object]:
         """Return the counts, for JSON."""
@@ -63,7 +63,7 @@ def forbidden(judgement: Judgement) -> str:
 
 def why(judgement: Judgement) -> str:
     """Return the evidence for one judgement: the constraints, the outcome, or what is missing."""
-    broken = "; ".join(f"{item.words} ({item.standing})" for item in judgement.telling)
+    broken = "; ".join(f"{item.words} ({item.standing})" for item in judgement.shown_constraints)
     match judgement.basis:
         case Basis.COMPILED:
             outcome = "compiled" if judgement.verdict is Feasibility.FEASIBLE else f"compiled: {judgement.outcome}"

@@ -11,7 +11,8 @@ from gluonmap.model.errors import OracleFault, UsageError
 from gluonmap.model.verdict import Answer, Verdict, passed
 from gluonmap.query import explain
 from gluonmap.query.explain import Explanation
-from gluonmap.query.feasibility import Judge, Key, key_of, moves_of
+from gluonmap.query.feasibility import Judge, moves_of
+from gluonmap.query.observations import ConfigKey, config_key
 
 One = Callable[[Config], Answer]
 """Compiles one configuration."""
@@ -37,12 +38,12 @@ def find(judged: Judge, explanation: Explanation, one: One) -> FailingPair:
         OracleFault: what the map holds for failing does not fail today.
     """
     space = judged.space
-    answers: dict[Key, Answer] = {}
+    answers: dict[ConfigKey, Answer] = {}
 
     def answer(config: Config) -> Answer:
-        if key_of(config) not in answers:
-            answers[key_of(config)] = one(config)
-        return answers[key_of(config)]
+        if config_key(config) not in answers:
+            answers[config_key(config)] = one(config)
+        return answers[config_key(config)]
 
     failing = explanation.config
     if explanation.part is not None and _alike(
@@ -62,7 +63,7 @@ def find(judged: Judge, explanation: Explanation, one: One) -> FailingPair:
         judged,
         failing,
         most=MOST_TRIED,
-        ask=lambda config: judged.answered(config, answer(config)),
+        ask=lambda config: judged.judgement_of_answer(config, answer(config)),
         blamed=moves_of(space, failing),
     )
     return FailingPair(failing, verdict, next((item.config for item in near if passed(answer(item.config))), None))

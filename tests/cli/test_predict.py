@@ -22,7 +22,7 @@ from gluonmap.model.joint_map import Standing
 from gluonmap.model.relations import Compare, Knob, Number, Op, Product, Relation
 from gluonmap.model.verdict import Fault, Outcome, Verdict
 from gluonmap.query.config_files import MOST_LINE_BYTES, read_configs
-from gluonmap.query.feasibility import agrees, judge
+from gluonmap.query.feasibility import agrees, judgement_of
 from gluonmap.runner import environment
 
 
@@ -163,7 +163,7 @@ def test_every_line_gets_the_verdict_of_the_judge(configs: list[dict[str, Any]])
         lines = "".join(json.dumps(config) + "\n" for config in configs)
         shown = predicted(Path(folder), joint_map(), lines, "--json")
     rows = [json.loads(line) for line in shown.stdout.splitlines()][:-1]
-    assert [each["verdict"] for each in rows] == [judge(joint_map(), config).verdict for config in configs]
+    assert [each["verdict"] for each in rows] == [judgement_of(joint_map(), config).verdict for config in configs]
 
 
 # ---- against compiles -----------------------------------------------------------------------------------------------
@@ -177,11 +177,11 @@ def test_a_fault_and_a_ban_of_the_user_refute_nothing() -> None:
     judged = Judge(space)
     passed, lost = Verdict(Outcome.PASS, Stage.COMPILE, 0), Fault("lost")
     banned, fine = {**BASELINE, "M": 128, "N": 64}, {**BASELINE, "M": 64, "N": 64}
-    assert agrees(judged(banned), judged.answered(banned, passed)) is None
-    assert agrees(judged(fine), judged.answered(fine, lost)) is None
-    assert agrees(judged(fine), judged.answered(fine, passed)) is True
+    assert agrees(judged(banned), judged.judgement_of_answer(banned, passed)) is None
+    assert agrees(judged(fine), judged.judgement_of_answer(fine, lost)) is None
+    assert agrees(judged(fine), judged.judgement_of_answer(fine, passed)) is True
     failed = Verdict(Outcome.CRASHED, Stage.COMPILE, -6)
-    assert agrees(judged(fine), judged.answered(fine, failed)) is False
+    assert agrees(judged(fine), judged.judgement_of_answer(fine, failed)) is False
 
 
 LINES = """\

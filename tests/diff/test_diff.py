@@ -29,7 +29,7 @@ from gluonmap.diff.constraints import Budget, ConstraintChange, Direction, Move
 from gluonmap.diff.knobs import KnobChange, Turn
 from gluonmap.diff.regressions import Regression
 from gluonmap.diff.resources import Growth
-from gluonmap.diff.spaces import Count, Shared
+from gluonmap.diff.spaces import Shared, SpaceCount
 from gluonmap.model import codec
 from gluonmap.model.candidate import Config, Stage, Value
 from gluonmap.model.errors import UsageError
@@ -454,8 +454,8 @@ def test_counts_are_those_of_the_maps() -> None:
         return replace(space, joint=replace(space.joint, sizes=Sizes(384, feasible, feasible)))
 
     found = difference(of(300), of(320))
-    programs = Count("distinct programs", 300, 320, before_at_most=True, after_at_most=True)
-    assert found.counts[1:3] == (Count("feasible configurations", 300, 320), programs)
+    programs = SpaceCount("distinct programs", 300, 320, before_at_most=True, after_at_most=True)
+    assert found.counts[1:3] == (SpaceCount("feasible configurations", 300, 320), programs)
     assert found.changed
     assert ("distinct programs", "at most 300", "at most 320") in list(spaces.counts(found))
 
@@ -610,7 +610,7 @@ def test_a_map_that_records_no_source_says_so() -> None:
     assert not any("does not record the source" in note for note in difference(one, one).notes)
 
 
-def test_what_fails_on_a_device_alone_is_no_regression_where_the_other_map_was_not_taken_there() -> None:
+def test_a_failure_on_a_device_is_no_regression_if_one_map_was_not_executed() -> None:
     one = with_programs(joint_map(()), ({"M": 64, "N": 64}, "a", used()))
     assert one.joint
     lost = Refused({**BASELINE, "M": 64, "N": 64}, "a", "WRONG", "CHECK")
@@ -880,7 +880,7 @@ def test_what_only_one_map_allows_is_a_part_of_the_whole() -> None:
     ]
 
 
-def test_regressions_stand_by_cause_and_one_by_one_with_the_command_that_looks_closer() -> None:
+def test_regressions_are_listed_by_cause_with_the_command_that_looks_closer() -> None:
     told = section(page_of(*compared()), "regressions")
     assert [flat(item.text) for item in told.all("ul", "statements")[0].inside] == [
         "2 configurations fail, the nearest to A's baseline M=128: CRASHED, died (kernels/double.py:7) "

@@ -74,7 +74,7 @@ def test_options_that_the_map_fixes_are_in_it_and_fixed_parameters_are_the_calle
     assert "EVEN" not in found.all_kwargs()
 
 
-def test_a_launch_option_that_the_map_leaves_alone_is_the_compilers_default_and_not_triton_configs() -> None:
+def test_an_unmapped_launch_option_has_the_default_of_the_compiler() -> None:
     space = joint_map(PROGRAMS[0])
     less = {name: value for name, value in BASELINE.items() if name not in ("num_stages", "num_warps")}
     knobs = {name: knob for name, knob in space.knobs.items() if name in less}
@@ -82,7 +82,7 @@ def test_a_launch_option_that_the_map_leaves_alone_is_the_compilers_default_and_
     assert (found.num_warps, found.num_stages) == (4, 2)  # the AMD back end's; triton.Config has 3 stages
 
 
-def test_a_derived_parameter_is_computed_if_knobs_tell_it_and_left_to_the_caller_else() -> None:
+def test_a_derived_parameter_is_computed_from_knobs_or_left_to_the_caller() -> None:
     derive = {
         "TILES": "HALF * SPLIT",
         "HALF": "BLOCK // 2",
@@ -100,7 +100,7 @@ def test_a_derived_parameter_is_computed_if_knobs_tell_it_and_left_to_the_caller
     assert {n: v for n, v in found.kwargs.items() if n not in BASELINE} == {"HALF": 128, "TILES": 128}
 
 
-def test_without_a_joint_part_it_is_the_baseline_and_each_program_that_one_knob_gives() -> None:
+def test_without_a_joint_part_single_values_are_handed_over() -> None:
     found = launches(single_map())
     assert [{n: v for n, v in launch.items() if v != BASELINE[n]} for launch in found] == [
         {}, {"BLOCK": 64}, {"BLOCK": 256}, {"SPLIT": 2}, {"GROUP": 4}, {"num_warps": 8}, {"waves_per_eu": 2},
@@ -127,7 +127,7 @@ def test_a_config_class_that_does_not_pass_on_what_it_is_given_is_noticed(monkey
 # ---- a limit -------------------------------------------------------------------------------------------------------
 
 
-def test_what_does_not_fit_or_spills_beside_a_twin_that_does_not_is_dropped_with_the_reason() -> None:
+def test_a_program_that_does_not_fit_or_spills_is_dropped_with_the_reason() -> None:
     space = joint_map(
         verified("base", resources(spills=42)),
         verified("a", waves_per_eu=2),

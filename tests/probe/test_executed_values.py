@@ -15,15 +15,15 @@ from gluonmap.model.knobs import Effect
 from gluonmap.model.outcomes import Feasibility, feasibility
 from gluonmap.model.space_map import Measured, OnDevice, ValueMap
 from gluonmap.probe import execute_programs
-from gluonmap.query.feasibility import Basis, Judge, judge, of_executions
+from gluonmap.query.feasibility import Basis, Judge, execution_constraints, judgement_of
 from gluonmap.query.reduced_space import reduced_space_of
 from gluonmap.report.explain import how_known
 
 
 def test_a_value_that_changes_the_result_is_infeasible_with_every_other_value() -> None:
-    judgement = judge(executed(joint_map(), M=other_result(16)), {**BASELINE, "M": 16, "N": 16})
+    judgement = judgement_of(executed(joint_map(), M=other_result(16)), {**BASELINE, "M": 16, "N": 16})
     assert (judgement.verdict, judgement.basis, judgement.forbidden) == (Feasibility.INFEASIBLE, Basis.PREDICTED, True)
-    assert [(c.words, c.standing) for c in judgement.telling] == [("M != 16", Standing.EXECUTED)]
+    assert [(c.words, c.standing) for c in judgement.shown_constraints] == [("M != 16", Standing.EXECUTED)]
 
 
 def test_it_stays_so_where_a_program_met_the_baseline_by_chance_and_that_program_is_refused() -> None:
@@ -40,21 +40,21 @@ def test_it_stays_so_where_a_program_met_the_baseline_by_chance_and_that_program
 
 def test_an_unsafe_value_is_forbidden_until_a_program_with_it_was_executed_and_passed() -> None:
     space = executed(joint_map(), M=unsafe(16))
-    assert judge(space, {**BASELINE, "M": 16, "N": 16}).verdict is Feasibility.INFEASIBLE
+    assert judgement_of(space, {**BASELINE, "M": 16, "N": 16}).verdict is Feasibility.INFEASIBLE
     only_compiled = with_programs(space, program(check=None, M=16, N=16))
-    assert judge(only_compiled, {**BASELINE, "M": 16, "N": 16}).verdict is Feasibility.INFEASIBLE
+    assert judgement_of(only_compiled, {**BASELINE, "M": 16, "N": 16}).verdict is Feasibility.INFEASIBLE
     passed = with_programs(space, program(M=16, N=16))
-    assert judge(passed, {**BASELINE, "M": 16, "N": 16}).verdict is Feasibility.FEASIBLE
-    assert judge(passed, {**BASELINE, "M": 16}).outcome == "UNSAFE"
+    assert judgement_of(passed, {**BASELINE, "M": 16, "N": 16}).verdict is Feasibility.FEASIBLE
+    assert judgement_of(passed, {**BASELINE, "M": 16}).outcome == "UNSAFE"
 
 
 def test_a_value_that_failed_in_the_compiler_alone_is_no_matter_of_executions() -> None:
-    assert of_executions(executed(single_map())) == ()
+    assert execution_constraints(executed(single_map())) == ()
 
 
 def test_after_a_bare_launch_nothing_is_concluded_from_single_values() -> None:
     space = executed(joint_map(), M=unsafe(16))
-    assert of_executions(replace(space, on_device=OnDevice(Stage.LAUNCH, "NVIDIA H200"))) == ()
+    assert execution_constraints(replace(space, on_device=OnDevice(Stage.LAUNCH, "NVIDIA H200"))) == ()
 
 
 def test_the_reduced_space_and_kernel_tuner_leave_such_values_out() -> None:
@@ -74,7 +74,7 @@ def test_a_value_that_compiled_and_was_not_executed_is_handed_over() -> None:
     assert {**BASELINE, "N": 16} not in handed
     assert {**BASELINE, "STAGES": 1} not in handed
     assert feasibility("NOT_EXECUTED") is Feasibility.FEASIBLE
-    judgement = judge(space, {**BASELINE, "M": 16})
+    judgement = judgement_of(space, {**BASELINE, "M": 16})
     assert how_known(space, judgement) == (
         "Compiled for the map: passes. It was not executed: v_msad_u8 v2; its numbers are unknown."
     )
@@ -96,6 +96,6 @@ def test_explain_says_what_was_executed() -> None:
 def test_a_prediction_from_executions_is_said_to_be_one_and_not_the_users() -> None:
     from gluonmap.report import predict
 
-    judgement = judge(executed(joint_map(), M=other_result(16)), {**BASELINE, "M": 16, "N": 16})
+    judgement = judgement_of(executed(joint_map(), M=other_result(16)), {**BASELINE, "M": 16, "N": 16})
     assert predict.basis(judgement) == "executed"
     assert predict.forbidden(judgement) == "failed when executed"

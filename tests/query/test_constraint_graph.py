@@ -157,7 +157,7 @@ def test_a_scope_that_names_no_knob_makes_no_node() -> None:
 # --- the picture ------------------------------------------------------------------------------------------------------
 
 
-def test_the_picture_has_a_block_for_each_component_with_pinned_and_inert_knobs_set_aside() -> None:
+def test_the_picture_has_a_block_for_each_component() -> None:
     space = mapped()
     failing = tuple(v if v.value is None else replace(v, outcome="CRASHED") for v in space.knobs["MODE"].values)
     pinned = replace(space, knobs={**space.knobs, "MODE": replace(space.knobs["MODE"], values=failing)})

@@ -4,58 +4,58 @@ from __future__ import annotations
 
 from maps import BUDGET, constraint, joint_map, tried
 
-from gluonmap.model.joint_map import Joint
 from gluonmap.model.relations import Member, Written
 from gluonmap.query import coverage
-from gluonmap.query.coverage import Combinations, Side, combinations, sides
+from gluonmap.query.coverage import Combinations, TupleCount, combinations, constraint_coverage
+from gluonmap.query.observations import Observations, observations
 
 MODE = Member("MODE", (None, ".cg"))
 
 
-def joint(*asked) -> Joint:
-    found = joint_map([BUDGET], tried=asked).joint
-    assert found is not None
-    return found
+def asked_map(*asked) -> Observations:
+    return observations(joint_map([BUDGET], tried=asked))
 
 
 def test_tuples_of_a_constraint_are_counted_on_both_sides() -> None:
     asked = [tried({}), tried({"M": 64}), tried({"MODE": ".ca"}, "CRASHED"), tried({"MODE": ".cg"}, "REJECTED")]
-    found = sides(joint(*asked), constraint(MODE))
+    found = constraint_coverage(asked_map(*asked), constraint(MODE))
     assert found is not None
     # None was seen passing; .cg meets the constraint and failed for another reason; .ca breaks it.
-    assert (found.meet, found.broken) == (Side(2, 2, 1), Side(1, 1, 0))
-    assert not found.settled
+    assert (found.meet, found.broken) == (TupleCount(2, 2, 1), TupleCount(1, 1, 0))
+    assert not found.exhaustive
 
 
-def test_a_constraint_is_settled_once_every_tuple_was_tried_and_all_that_meet_it_passed() -> None:
+def test_coverage_is_exhaustive_once_every_tuple_was_tried() -> None:
     asked = [tried({}), tried({"MODE": ".ca"}, "CRASHED"), tried({"MODE": ".cg"})]
-    found = sides(joint(*asked), constraint(MODE))
+    found = constraint_coverage(asked_map(*asked), constraint(MODE))
     assert found is not None
-    assert found.settled
+    assert found.exhaustive
 
 
 def test_an_answer_that_is_no_evidence_is_no_try() -> None:
-    found = sides(joint(tried({"MODE": ".ca"}, "unknown"), tried({"MODE": ".ca"}, "HUNG")), constraint(MODE))
+    found = constraint_coverage(
+        asked_map(tried({"MODE": ".ca"}, "unknown"), tried({"MODE": ".ca"}, "HUNG")), constraint(MODE)
+    )
     assert found is not None
-    assert found.broken == Side(1, 0, 0)
+    assert found.broken == TupleCount(1, 0, 0)
 
 
 def test_tuples_over_several_knobs_are_told_apart_by_kind_of_value_too() -> None:
-    found = sides(joint(tried({"FLAG": False})), constraint(Member("FLAG", (0,))))
+    found = constraint_coverage(asked_map(tried({"FLAG": False})), constraint(Member("FLAG", (0,))))
     assert found is not None
-    assert (found.meet.possible, found.broken) == (0, Side(2, 1, 1))
+    assert (found.meet.possible, found.broken) == (0, TupleCount(2, 1, 1))
 
 
 def test_what_reads_no_knob_of_the_map_or_too_many_values_is_not_counted(monkeypatch) -> None:
-    assert sides(joint(), constraint(Written("EXTRA > 1"))) is None
+    assert constraint_coverage(asked_map(), constraint(Written("EXTRA > 1"))) is None
     monkeypatch.setattr(coverage, "MOST_TUPLES", 10)
-    assert sides(joint(), constraint(BUDGET)) is None
+    assert constraint_coverage(asked_map(), constraint(BUDGET)) is None
 
 
 def test_combinations_are_counted_in_the_signature_and_as_tried() -> None:
     # 4 + 4 + 4 + 2 + 3 values; the baseline has one of each knob, and each move adds one value and four pairs.
     asked = [tried({}), tried({"M": 64}, "CRASHED"), tried({"N": 64}, "unknown")]
-    one, two, three = combinations(joint(*asked))
+    one, two, three = combinations(asked_map(*asked))
     assert one == Combinations(1, 17, 6)
     assert two == Combinations(2, 4 * 4 * 3 + 3 * 4 * 2 + 3 * 4 * 3 + 2 * 3, 14)
     assert three == Combinations(3, 64 + 3 * 16 * 2 + 3 * 16 * 3 + 3 * 4 * 2 * 3, 16)

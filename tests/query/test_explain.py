@@ -107,7 +107,7 @@ def test_single_moves_that_the_map_has_are_not_compiled() -> None:
     assert ask.asked == [{**BASELINE, "M": 128, "N": 64, "FLAG": True}]
 
 
-def test_without_compiling_a_part_is_what_the_constraints_say_and_is_not_called_proved() -> None:
+def test_a_part_that_only_constraints_forbid_is_not_called_proved() -> None:
     found = failing(joint_map(), None, M=128, N=128, FLAG=True)
     assert (found.moves, found.judgement.basis, found.proved) == ({"M": 128, "N": 128}, "predicted", False)
 
@@ -311,7 +311,7 @@ def said(folder: Path, space: Any, *arguments: str) -> tuple[int, str]:
     return shown.exit_code, shown.output.replace(str(path), "MAP")
 
 
-def test_an_infeasible_configuration_is_told_with_its_constraint_and_the_commands_to_go_on(tmp_path: Path) -> None:
+def test_an_infeasible_configuration_is_shown_with_constraint_and_commands(tmp_path: Path) -> None:
     code, text = said(tmp_path, joint_map(), "M=128", "N=64")
     assert code == 1
     assert text.startswith("INFEASIBLE: double on gfx950 (cdna4) with M=128, N=64\nPredicted by the constraints")
@@ -361,9 +361,7 @@ def by_literal() -> SpaceMap:
 
 
 @pytest.mark.parametrize(("value", "said_at"), [(64, "Invalid basis 64 at k.py:9"), (128, "not surjective at k.py:11")])
-def test_message_and_example_beside_a_constraint_are_of_the_value_that_was_asked_about(
-    tmp_path: Path, value: int, said_at: str
-) -> None:
+def test_message_and_example_of_a_constraint_are_of_the_asked_value(tmp_path: Path, value: int, said_at: str) -> None:
     _, text = said(tmp_path, by_literal(), f"M={value}", "FLAG=true")
     assert (
         " - M = 32\n     read from the source: the bases span 32, so M = 32 (lines 2, 5)\n     2 failed, 5 passed\n"

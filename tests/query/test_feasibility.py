@@ -17,11 +17,11 @@ from gluonmap.model.joint_map import Standing, Unstable, Verified
 from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.relations import AnyOf, Compare, Knob, Member, Nogood, Number, Op, Product, Relation, Written
 from gluonmap.model.verdict import Fault, Outcome, Program, Resources, Verdict
-from gluonmap.query.feasibility import Basis, Judge, complete, judge
+from gluonmap.query.feasibility import Basis, Judge, complete, judgement_of
 
 
 def of(space: Any, **moves: Any) -> tuple[str, str]:
-    found = judge(space, complete(space, moves))
+    found = judgement_of(space, complete(space, moves))
     return found.verdict.value, found.basis.value
 
 
@@ -47,19 +47,19 @@ def test_a_parameter_that_is_fixed_is_refused_with_its_reason() -> None:
 # ---- one knob at a time ---------------------------------------------------------------------------------------------
 
 
-def test_a_map_without_a_joint_part_knows_its_single_moves_and_says_that_it_knows_no_more() -> None:
+def test_a_map_without_a_joint_part_knows_single_moves_only() -> None:
     space = single_map(relations=[Compare(Knob("M"), Op.AT_MOST, Number(64))])
     assert of(space) == ("feasible", "compiled")
     assert of(space, M=64) == ("feasible", "compiled")
     assert of(space, M=128) == ("infeasible", "compiled")
     assert of(space, M=256) == ("unknown", "never tried value")
     assert of(space, M=64, N=64) == ("unknown", "no joint map and more than one knob moved")
-    assert judge(space, complete(space, {"M": 256})).untried == {"M": 256}
+    assert judgement_of(space, complete(space, {"M": 256})).untried == {"M": 256}
 
 
 def test_a_baseline_that_fails_is_known_to() -> None:
     space = replace(single_map(), outcome="CRASHED", reason="LLVM ERROR: no", file="k.py", line=7, knobs={})
-    found = judge(space, space.baseline)
+    found = judgement_of(space, space.baseline)
     assert (found.verdict, found.outcome, found.reason, found.line) == (
         "infeasible",
         "CRASHED",
@@ -91,7 +91,9 @@ def test_constraints_predict_what_was_not_asked() -> None:
     space = joint_map()
     assert of(space, M=64, N=64) == ("feasible", "predicted")
     assert of(space, M=128, N=64) == ("infeasible", "predicted")
-    assert [c.words for c in judge(space, complete(space, {"M": 128, "N": 64})).broken] == ["M * N * STAGES <= 8192"]
+    assert [c.words for c in judgement_of(space, complete(space, {"M": 128, "N": 64})).broken] == [
+        "M * N * STAGES <= 8192"
+    ]
 
 
 def test_a_compile_wins_over_the_constraints_and_the_disagreement_is_said() -> None:
@@ -102,13 +104,13 @@ def test_a_compile_wins_over_the_constraints_and_the_disagreement_is_said() -> N
             tried({"M": 128, "N": 128}, "NO_RESOURCES"),
         ]
     )
-    passes = judge(space, complete(space, {"M": 128, "N": 64}))
+    passes = judgement_of(space, complete(space, {"M": 128, "N": 64}))
     assert (passes.verdict, passes.basis, passes.contradicts) == ("feasible", "compiled", True)
     assert [c.words for c in passes.broken] == ["M * N * STAGES <= 8192"]
-    fails = judge(space, complete(space, {"M": 64, "N": 64}))
+    fails = judgement_of(space, complete(space, {"M": 64, "N": 64}))
     assert (fails.verdict, fails.contradicts, fails.broken) == ("infeasible", True, ())
     assert (fails.outcome, fails.reason, fails.line) == ("CRASHED", "LLVM ERROR: hm", "double.py:8")
-    assert judge(space, complete(space, {"M": 128, "N": 128})).contradicts is False
+    assert judgement_of(space, complete(space, {"M": 128, "N": 128})).contradicts is False
 
 
 def test_of_the_violated_constraints_those_are_named_that_say_something_of_their_own() -> None:
@@ -116,10 +118,10 @@ def test_of_the_violated_constraints_those_are_named_that_say_something_of_their
     implied = constraint(Compare(Knob("N"), Op.AT_MOST, Number(64)), Standing.IMPLIED)
     both = [doubted, constraint(BUDGET), implied, constraint(BUDGET)]
     config = {**BASELINE, "M": 128, "N": 128}
-    found = judge(joint_map(relations=(), constraints=both), config)
-    assert (len(found.broken), [c.words for c in found.telling]) == (4, ["M * N * STAGES <= 8192"])
-    found = judge(joint_map(relations=(), constraints=[doubted, implied]), config)
-    assert [c.words for c in found.telling] == ["M <= 64", "N <= 64"]
+    found = judgement_of(joint_map(relations=(), constraints=both), config)
+    assert (len(found.broken), [c.words for c in found.shown_constraints]) == (4, ["M * N * STAGES <= 8192"])
+    found = judgement_of(joint_map(relations=(), constraints=[doubted, implied]), config)
+    assert [c.words for c in found.shown_constraints] == ["M <= 64", "N <= 64"]
 
 
 def test_a_single_move_keeps_what_the_screen_knows_of_it() -> None:
@@ -128,25 +130,25 @@ def test_a_single_move_keeps_what_the_screen_knows_of_it() -> None:
     assert of(space, M=128) == ("feasible", "compiled")
 
 
-def test_what_the_user_forbids_is_infeasible_for_any_value_and_no_claim_about_the_compiler() -> None:
+def test_a_restriction_makes_infeasible_and_says_nothing_of_the_compiler() -> None:
     ban = constraint(Compare(Knob("M"), Op.AT_MOST, Number(64)), Standing.GIVEN)
     space = joint_map(relations=(), constraints=[ban], tried=[tried({"M": 128, "N": 64}, "PASS")])
     assert of(space, M=128, N=16) == ("infeasible", "predicted")
     assert of(space, M=4096) == ("infeasible", "predicted")
-    compiled = judge(space, complete(space, {"M": 128, "N": 64}))
+    compiled = judgement_of(space, complete(space, {"M": 128, "N": 64}))
     assert (compiled.verdict, compiled.contradicts, compiled.forbidden) == ("feasible", False, True)
 
 
-def test_a_value_that_was_never_tried_is_unknown_and_the_constraints_it_would_break_are_named() -> None:
-    found = judge(joint_map(), complete(joint_map(), {"M": 4096}))
+def test_an_untried_value_is_unknown_and_its_broken_constraints_are_named() -> None:
+    found = judgement_of(joint_map(), complete(joint_map(), {"M": 4096}))
     assert (found.verdict, found.basis, found.untried) == ("unknown", "never tried value", {"M": 4096})
     assert len(found.broken) == 1
 
 
 def test_constraints_are_not_asked_about_values_of_another_kind() -> None:
-    found = judge(joint_map(), complete(joint_map(), {"M": "x" * 10, "N": 10**18}))
+    found = judgement_of(joint_map(), complete(joint_map(), {"M": "x" * 10, "N": 10**18}))
     assert (found.verdict, found.broken) == ("unknown", ())
-    assert judge(joint_map(), complete(joint_map(), {"STAGES": None})).broken == ()
+    assert judgement_of(joint_map(), complete(joint_map(), {"STAGES": None})).broken == ()
 
 
 def test_a_value_of_the_domain_that_no_answer_has_is_not_predicted() -> None:
@@ -168,14 +170,14 @@ def test_no_answer_is_unknown_but_a_hang_is_infeasible_and_contradicts_nothing()
         tried=[tried({"M": 64, "N": 64}, "unknown", reason="the server was lost"), tried({"M": 64, "N": 16}, "HUNG")],
         unknown=[lost, hung, {**BASELINE, "M": 16, "N": 16}],
     )
-    found = judge(space, lost)
+    found = judgement_of(space, lost)
     assert (found.verdict, found.basis, found.reason) == ("unknown", "no answer", "the server was lost")
     assert of(space, M=16, N=16) == ("unknown", "no answer")
-    stuck = judge(space, hung)
+    stuck = judgement_of(space, hung)
     assert (stuck.verdict, stuck.basis, stuck.outcome, stuck.contradicts) == ("infeasible", "compiled", "HUNG", False)
 
 
-def test_program_and_resources_of_a_tried_configuration_come_from_the_verified_programs() -> None:
+def test_a_tried_configuration_has_the_verified_program_and_its_resources() -> None:
     space = joint_map(
         tried=[tried({"M": 64, "N": 64}, digest="launch1"), tried({"M": 64, "N": 64, "FLAG": True}, digest="launch1")]
     )
@@ -185,9 +187,9 @@ def test_program_and_resources_of_a_tried_configuration_come_from_the_verified_p
         Verified({**BASELINE, "M": 64, "N": 16}, "program2", Resources(256, 512)),
     )
     space = replace(space, joint=replace(space.joint, programs=programs))
-    found = judge(space, complete(space, {"M": 64, "N": 64, "FLAG": True}))
+    found = judgement_of(space, complete(space, {"M": 64, "N": 64, "FLAG": True}))
     assert (found.digest, found.resources) == ("program1", Resources(256, 1024))
-    only_verified = judge(space, complete(space, {"M": 64, "N": 16}))
+    only_verified = judgement_of(space, complete(space, {"M": 64, "N": 16}))
     assert (only_verified.basis, only_verified.digest) == ("compiled", "program2")
 
 
@@ -198,9 +200,9 @@ def test_a_fresh_answer_is_set_beside_the_constraints() -> None:
     judged = Judge(joint_map())
     config = {**BASELINE, "M": 128, "N": 64}
     passed = Verdict(Outcome.PASS, Stage.COMPILE, 0, program=Program("d" * 20, "c"))
-    found = judged.answered(config, passed)
+    found = judged.judgement_of_answer(config, passed)
     assert (found.verdict, found.basis, found.contradicts, found.digest) == ("feasible", "compiled", True, "d" * 20)
-    lost = judged.answered(config, Fault("the fork server was lost"))
+    lost = judged.judgement_of_answer(config, Fault("the fork server was lost"))
     assert (lost.verdict, lost.basis, lost.reason) == ("unknown", "no answer", "the fork server was lost")
 
 

@@ -16,7 +16,7 @@ from gluonmap.constraints.semantics import holds, scope_of
 from gluonmap.model.joint_map import Inertness, ValueClasses
 from gluonmap.model.relations import Compare, Knob, Member, Number, Op, Product
 from gluonmap.query import interactions
-from gluonmap.query.interactions import Cell, ProgramCell, feasible_pairs, program_pairs
+from gluonmap.query.interactions import PairCell, ProgramCell, feasible_pairs, program_pairs
 
 
 @settings(max_examples=40, deadline=None)
@@ -60,9 +60,9 @@ def test_cells_count_what_was_asked_and_how_it_ended() -> None:
     space = joint_map([BUDGET], tried=asked)
     table = next(t for t in feasible_pairs(space) if (t.down, t.across) == ("M", "STAGES"))
     # M = 64 leaves N * STAGES <= 128: with two stages N is 16, 32 or 64 of four.
-    assert table.cells[2][1] == Cell(0.75, 1, 1)
-    assert table.cells[1][1] == Cell(1.0, 1, 0)
-    assert table.cells[3][3] == Cell(0.25, 0, 0)
+    assert table.cells[2][1] == PairCell(0.75, 1, 1)
+    assert table.cells[1][1] == PairCell(1.0, 1, 0)
+    assert table.cells[3][3] == PairCell(0.25, 0, 0)
 
 
 def test_knobs_that_no_constraint_ties_make_no_pair() -> None:
@@ -85,7 +85,7 @@ def test_where_nothing_can_be_counted_the_asked_ones_are_told_alone(monkeypatch)
     monkeypatch.setattr(counting, "MOST_CELLS", 10)
     table = feasible_pairs(joint_map([BUDGET], tried=[tried({})]))[0]
     assert (table.down, table.across) == ("M", "N")
-    assert table.cells[1][1] == Cell(None, 1, 0)
+    assert table.cells[1][1] == PairCell(None, 1, 0)
 
 
 def test_pairs_of_which_one_matters_only_beside_the_other_are_told_as_programs() -> None:

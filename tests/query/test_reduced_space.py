@@ -55,7 +55,7 @@ def test_a_conditional_knob_stands_at_the_baseline_only_where_its_condition_fail
     assert space.program_count == 3
 
 
-def test_equal_values_stand_at_the_baseline_if_it_is_one_of_them_and_else_at_the_first() -> None:
+def test_equal_values_become_the_baseline_or_else_the_first_of_them() -> None:
     domains = {"waves": (0, 1, 2, 4)}
     assert reduced_space(domains, {"waves": 1}, value_classes=[equal("waves", 0, 1)]).canonical({"waves": 0}) == {
         "waves": 1

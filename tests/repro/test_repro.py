@@ -340,7 +340,9 @@ class Rule:
 
 def paired(rule: Rule, moves: Config, *, joint: bool = True) -> pair.Pair:
     judged = Judge(pair_map(PAIR_RULE, "3.9.0", joint=joint))
-    told = explained(judged, complete(judged.space, moves), lambda config: judged.answered(config, Rule()(config)))
+    told = explained(
+        judged, complete(judged.space, moves), lambda config: judged.judgement_of_answer(config, Rule()(config))
+    )
     return pair.find(judged, told, rule)
 
 

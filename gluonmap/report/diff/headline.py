@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gluonmap.diff.circumstances import Side
+from gluonmap.diff.circumstances import MapSide
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.knobs import KnobChange, Turn
 from gluonmap.diff.regressions import Regression, RegressionKind
@@ -21,7 +21,7 @@ def sides(found: Difference, names: tuple[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-def side(found: Side) -> str:
+def side(found: MapSide) -> str:
     """Return "gemm on gfx942 (cdna3), Triton 3.9.0"."""
     failed = "" if found.outcome in COMPILED else f", whose baseline is {found.outcome}"
     return visible(f"{found.kernel} on {target_name(found.target)}, Triton {found.triton}{failed}")

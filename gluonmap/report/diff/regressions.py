@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.diff.flips import Flip, Said
+from gluonmap.diff.flips import Flip, MapJudgement
 from gluonmap.diff.regressions import Regression, RegressionKind
 from gluonmap.diff.resources import Growth
 from gluonmap.model.candidate import Config
@@ -78,7 +78,7 @@ def regressions(found: Difference) -> Iterator[Statement]:
         yield from more(len(grown) - MOST, f"in which {kind} grew")
 
 
-def _evidence(said: Sequence[Said], items: Sequence[Regression]) -> Iterator[str]:
+def _evidence(said: Sequence[MapJudgement], items: Sequence[Regression]) -> Iterator[str]:
     """Yield the evidence for a group of failing configurations."""
     compiled = sum(each.compiled for each in said)
     if compiled == len(said):
@@ -91,12 +91,12 @@ def _evidence(said: Sequence[Said], items: Sequence[Regression]) -> Iterator[str
         yield "A hands it over" if len(items) == 1 else f"A hands over {many} of them"
 
 
-def _cause(said: Said) -> str:
+def _cause(said: MapJudgement) -> str:
     """Return the key that configurations share if they fail for the same reason."""
     return said.broken[0] if said.broken else f"{said.outcome} {re.sub('[0-9][0-9,.]*', '#', said.reason)} {said.line}"
 
 
-def why_failing(said: Said) -> str:
+def why_failing(said: MapJudgement) -> str:
     """Return why a configuration fails: the compiler's outcome and message, or the constraints that forbid it."""
     place = f" ({visible(said.line)})" if said.line else ""
     if said.compiled:
@@ -152,7 +152,7 @@ def gained(found: Difference) -> list[Flip]:
 def flipped(flips: Sequence[Flip]) -> Iterator[Statement]:
     """Yield configurations that changed sides, by the cause of failing."""
 
-    def failing(flip: Flip) -> Said:
+    def failing(flip: Flip) -> MapJudgement:
         return flip.after if flip.lost else flip.before
 
     def proved(flip: Flip) -> bool:

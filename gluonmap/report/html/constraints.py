@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gluonmap.model.candidate import Config, same
-from gluonmap.model.joint_map import Certificate, Constraint, Joint, Standing, told
+from gluonmap.model.joint_map import Certificate, Constraint, Joint, Standing
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.probe.spelling import quoted
 from gluonmap.query import coverage
+from gluonmap.query.constraint_summary import constraint_summary
+from gluonmap.query.observations import Observations, observations
 from gluonmap.report.html.knob_table import TONES
 from gluonmap.report.knobs import source_demand
 from gluonmap.report.marks import OUTCOME_MARKS, Mark, outcome_of
@@ -51,7 +53,7 @@ class ConstraintEntry:
     reason: str
     failed: int
     passed: int
-    sides: coverage.Sides | None
+    sides: coverage.ConstraintCoverage | None
     proof: str
     failing: ConstraintExample | None
     passing: ConstraintExample | None
@@ -62,15 +64,16 @@ class ConstraintEntry:
 
 def constraint_entries(space: SpaceMap, joint: Joint) -> list[ConstraintEntry]:
     """Return the constraints that the page shows one by one."""
-    return [_constraint_entry(space, joint, number) for number in told(joint).shown]
+    found = observations(space)
+    return [_constraint_entry(found, joint, number) for number in constraint_summary(joint).shown]
 
 
-def _constraint_entry(space: SpaceMap, joint: Joint, number: int) -> ConstraintEntry:
-    item = joint.constraints[number]
-    seen = coverage.seen(joint, item)
+def _constraint_entry(found: Observations, joint: Joint, number: int) -> ConstraintEntry:
+    space, item = found.space, joint.constraints[number]
+    seen = coverage.constraint_example(found, item)
     outcome = outcome_of(seen.outcome)
     mark = OUTCOME_MARKS[outcome] if outcome is not None else Mark("", "", "unknown")
-    sides = coverage.sides(joint, item)
+    sides = coverage.constraint_coverage(found, item)
     failing, passing, beside = _examples(space, item, seen)
     return ConstraintEntry(
         id=f"c{number + 1}",
@@ -94,13 +97,13 @@ def _constraint_entry(space: SpaceMap, joint: Joint, number: int) -> ConstraintE
     )
 
 
-def _proof(joint: Joint, item: Constraint, sides: coverage.Sides | None) -> str:
+def _proof(joint: Joint, item: Constraint, sides: coverage.ConstraintCoverage | None) -> str:
     """Return how well a constraint is tested."""
     if item.standing is Standing.GIVEN:
         return "Demanded, not proved: nothing that breaks it was asked."
     if joint.enumerated:
         return "By enumeration: every configuration of the signature was asked."
-    settled = sides is not None and sides.settled
+    settled = sides is not None and sides.exhaustive
     tried = "Every tuple of its knobs' values was tried; beside other knobs' values by sampling" if settled else ""
     return f"{tried or 'By sampling'}: {_bound(joint.certificate)}."
 
@@ -120,7 +123,7 @@ def _bound(certificate: Certificate) -> str:
 
 
 def _examples(
-    space: SpaceMap, item: Constraint, seen: coverage.Seen
+    space: SpaceMap, item: Constraint, seen: coverage.FailureExample
 ) -> tuple[ConstraintExample | None, ConstraintExample | None, str]:
     one, other = seen.failing, seen.passing
     if not one or not other:
@@ -158,11 +161,11 @@ class CoverageRow:
     feasible: int | None
 
 
-def coverage_rows(joint: Joint) -> Iterator[CoverageRow]:
+def coverage_rows(space: SpaceMap, joint: Joint) -> Iterator[CoverageRow]:
     """Yield counts of single values, pairs and triples: possible, tried, seen passing, feasible by the constraints."""
     names = {1: "single values", 2: "pairs", 3: "triples"}
     by_order = {count.order: count for count in joint.coverage}
-    for item in coverage.combinations(joint):
+    for item in coverage.combinations(observations(space)):
         known = by_order.get(item.order)
         seen, feasible = (known.seen, known.possible) if known else (None, None)
         yield CoverageRow(names[item.order], item.possible, item.tried, seen, feasible)

@@ -10,7 +10,7 @@ from gluonmap.diff.comparison import Difference
 from gluonmap.diff.constraints import ConstraintChange
 from gluonmap.diff.knobs import KnobChange
 from gluonmap.diff.regressions import Regression
-from gluonmap.diff.spaces import SIZES, Count, Shared
+from gluonmap.diff.spaces import SIZES, Shared, SpaceCount
 from gluonmap.report.diff import constraints, headline, knobs, regressions, resources, sections, spaces
 from gluonmap.report.html import changed_values, resource_changes, space_sizes, templating
 from gluonmap.report.html.programs import MOST_ROWS, Setting
@@ -123,7 +123,7 @@ def _anchors(context: dict[str, Any]) -> list[tuple[str, str]]:
 # --- how much of both spaces is left ---------------------------------------------------------------------------------
 
 
-def _sizes(found: Difference) -> list[Count]:
+def _sizes(found: Difference) -> list[SpaceCount]:
     return [count for count in found.counts if count.name in NAMES]
 
 
@@ -137,7 +137,7 @@ def bars(found: Difference) -> list[tuple[str, space_sizes.Bar, space_sizes.Bar]
             _bar(count.before, of.before, most, count.before_at_most),
             _bar(count.after, of.after, most, count.after_at_most),
         )
-        for count, of in zip(sizes, [Count("", None, None), *sizes], strict=False)
+        for count, of in zip(sizes, [SpaceCount("", None, None), *sizes], strict=False)
     ]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gluonmap.model.joint_map import Joint
 from gluonmap.model.race_record import Finalist
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.query.constraint_graph import Block, layout
+from gluonmap.query.constraint_graph import GraphBlock, layout
 from gluonmap.query.feasibility import domains_of
 from gluonmap.report.knobs import knobs_by_signature
 from gluonmap.report.plain_text import plural, shorten, value_label, visible
@@ -130,7 +130,7 @@ class _Sheet:
             x += self.knob(name, x, self.y, flag=flag).width + 12
         self.y += ROW
 
-    def block(self, joint: Joint, block: Block, column: int) -> None:
+    def block(self, joint: Joint, block: GraphBlock, column: int) -> None:
         """Place knobs in a column and their constraints in a column to the right; the shorter one is centred."""
         rows = max(len(block.knobs), len(block.order))
         boxes: dict[str, Node] = {}

@@ -143,7 +143,7 @@ def _together(space: SpaceMap, joint: Joint) -> dict[str, Any]:
         "heat": heat,
         "more_heat": more_heat,
         "same": pairs.program_maps(space),
-        "coverage": list(constraints.coverage_rows(joint)),
+        "coverage": list(constraints.coverage_rows(space, joint)),
         "certificate": joint.certificate,
         "statements": [text for text in joint.certificate.statements if not _tabled(joint, text)],
         "doubts": joint_statements.doubts(joint),

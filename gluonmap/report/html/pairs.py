@@ -54,7 +54,7 @@ def _heat(space: SpaceMap, table: interactions.PairTable) -> PairHeatMap:
     return PairHeatMap(table.down, table.across, tuple(map(value_label, domains[table.across])), rows)
 
 
-def _heat_cell(cell: interactions.Cell, most: float) -> HeatCell:
+def _heat_cell(cell: interactions.PairCell, most: float) -> HeatCell:
     answered = cell.passed + cell.failed
     asked = f"{cell.passed}/{answered}" if answered else "–"
     tried = f"{cell.passed} of {answered} asked passed" if answered else "none asked"

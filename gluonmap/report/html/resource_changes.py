@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.diff.resources import Growth, Pair, distinct, growth
+from gluonmap.diff.resources import Growth, ProgramPair, distinct, growth
 from gluonmap.report.diff.resources import changed
 from gluonmap.report.html.programs import MOST_ROWS, Setting
 from gluonmap.report.plain_text import config_text, value_label
@@ -99,7 +99,7 @@ def _head(found: Difference, field: str) -> str:
     return f"{head},{unit}" if unit else head
 
 
-def _row(pair: Pair, knobs: Sequence[str], fields: Sequence[str]) -> ProgramPairRow:
+def _row(pair: ProgramPair, knobs: Sequence[str], fields: Sequence[str]) -> ProgramPairRow:
     return ProgramPairRow(
         tuple(Setting(value_label(pair.config[name]), name in pair.moves) for name in knobs),
         tuple(_change(growth(pair, field)) for field in fields),
@@ -115,9 +115,9 @@ def _change(change: Growth | None) -> FigureChange | None:
     )
 
 
-def _changes(pair: Pair, fields: Sequence[str]) -> bool:
+def _changes(pair: ProgramPair, fields: Sequence[str]) -> bool:
     return any(change.amount for field in fields if (change := growth(pair, field)))
 
 
-def _growth_of_worst(pair: Pair) -> tuple[int, ...]:
+def _growth_of_worst(pair: ProgramPair) -> tuple[int, ...]:
     return tuple(-change.amount if (change := growth(pair, field)) else 0 for field in WORST)
