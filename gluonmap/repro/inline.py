@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from gluonmap.model.errors import UsageError
-from gluonmap.repro.source_file import SourceFile, environment_reads, find_file, in_order, section_of
+from gluonmap.repro.copied_file import CopiedFile, environment_reads, find_file, in_order, section_of
 from gluonmap.repro.statements import (
     Attributes,
     attribute_paths,
@@ -87,7 +87,7 @@ class _Inliner:
         root = package_root(file)
         parts = file.with_suffix("").relative_to(root).parts
         self.path = [str(root), *path]
-        self.home = SourceFile(file, ".".join(parts))
+        self.home = CopiedFile(file, ".".join(parts))
         self.modules = {self.home.name: self.home}
         self.imports: dict[str, None] = {}
         self.owners: dict[str, _Thing] = {}
@@ -115,7 +115,7 @@ class _Inliner:
 
     # ---- what a name means -----------------------------------------------------------------------------------------
 
-    def need(self, module: SourceFile, name: str, paths: Iterable[Attributes]) -> _Thing | None:
+    def need(self, module: CopiedFile, name: str, paths: Iterable[Attributes]) -> _Thing | None:
         """Take what `name` means in `module`, of which `paths` are read; None where nothing binds it.
 
         A name that nothing binds is left as it is: the kernel's own file has done no better.
@@ -129,7 +129,7 @@ class _Inliner:
             thing = self.known[key] or thing
         return thing
 
-    def _take(self, module: SourceFile, name: str, path: Attributes) -> _Thing | None:
+    def _take(self, module: CopiedFile, name: str, path: Attributes) -> _Thing | None:
         if name in _PLACE:
             raise UsageError(f"no script: {module.shown} reads {name}, whose value depends on where the file lies.")
         places = module.bindings.get(name)
@@ -150,7 +150,7 @@ class _Inliner:
                 self._copy(module, place)
         return thing
 
-    def _copy(self, module: SourceFile, place: int) -> None:
+    def _copy(self, module: CopiedFile, place: int) -> None:
         """Take a statement, and all that it reaches."""
         if place in module.wanted:
             return
@@ -169,7 +169,7 @@ class _Inliner:
             self._claim(name, inner_imports.get(name) or _Thing(str(module.path), name), module.at(node))
         self._needed_by(module, node)
 
-    def _needed_by(self, module: SourceFile, node: ast.AST) -> None:
+    def _needed_by(self, module: CopiedFile, node: ast.AST) -> None:
         for name in read_names(node, module.postponed):
             self.need(module, name, attribute_paths(node, name))
 
@@ -192,7 +192,7 @@ class _Inliner:
         return "refused" if top in _NEVER else "copied"
 
     def _imported(
-        self, module: SourceFile, place: int, node: ast.Import | ast.ImportFrom, name: str, path: Attributes
+        self, module: CopiedFile, place: int, node: ast.Import | ast.ImportFrom, name: str, path: Attributes
     ) -> _Thing | None:
         """Take what an import binds to `name`."""
         aliases = [alias for alias in node.names if bound_by(alias, node) == name]
@@ -215,7 +215,7 @@ class _Inliner:
         return self._member(module, place, node, name, below, path)
 
     def _kept(
-        self, module: SourceFile, node: ast.stmt, lines: Sequence[str], name: str, dotted: str, path: Attributes = ()
+        self, module: CopiedFile, node: ast.stmt, lines: Sequence[str], name: str, dotted: str, path: Attributes = ()
     ) -> _Thing:
         """Leave an import from Triton or the standard library as it is."""
         if self._kind(dotted) == "refused":
@@ -228,7 +228,7 @@ class _Inliner:
         self.imports |= dict.fromkeys(lines)
         return thing
 
-    def _of_a_star(self, module: SourceFile, name: str, path: Attributes) -> _Thing | None:
+    def _of_a_star(self, module: CopiedFile, name: str, path: Attributes) -> _Thing | None:
         for place in module.stars:
             node = module.tree.body[place]
             assert isinstance(node, ast.ImportFrom)
@@ -244,11 +244,11 @@ class _Inliner:
 
     def _alias(
         self,
-        module: SourceFile,
+        module: CopiedFile,
         place: int,
         node: ast.stmt,
         name: str,
-        other: SourceFile,
+        other: CopiedFile,
         original: str,
         path: Attributes,
     ) -> _Thing:
@@ -264,7 +264,7 @@ class _Inliner:
         return thing
 
     def _member(
-        self, module: SourceFile, place: int, node: ast.stmt, name: str, other: SourceFile, path: Attributes
+        self, module: CopiedFile, place: int, node: ast.stmt, name: str, other: CopiedFile, path: Attributes
     ) -> _Thing:
         """A module that is copied, here called `name`: what is read of it becomes its attribute again."""
         if not path:
@@ -287,12 +287,12 @@ class _Inliner:
             self._member(module, place, node, f"{name}.{path[0]}", below, path[1:])
         return thing
 
-    def _below(self, module: SourceFile, name: str) -> bool:
+    def _below(self, module: CopiedFile, name: str) -> bool:
         """Whether what a package binds to the name is its own module of that name: `from . import name`."""
         nodes = [module.tree.body[place] for place in module.bindings.get(name, [])]
         return any(isinstance(n, ast.ImportFrom) and base_module(n, module.package) == module.name for n in nodes)
 
-    def _has(self, module: SourceFile, name: str) -> bool:
+    def _has(self, module: CopiedFile, name: str) -> bool:
         """Whether a file binds the name, itself or by a star."""
         if name in module.bindings:
             return True
@@ -304,7 +304,7 @@ class _Inliner:
                 return True
         return False
 
-    def _module(self, dotted: str, importer: SourceFile, node: ast.stmt, path: Attributes) -> SourceFile:
+    def _module(self, dotted: str, importer: CopiedFile, node: ast.stmt, path: Attributes) -> CopiedFile:
         """The file of a module, found without importing its package."""
         if dotted not in self.modules:
             file = find_file(dotted, self.path)
@@ -313,12 +313,12 @@ class _Inliner:
                     f"no script: the kernel reaches {'.'.join((dotted, *path[:1]))} ({importer.at(node)}), and no "
                     f"Python file of {dotted} is found to copy it from."
                 )
-            self.modules[dotted] = SourceFile(file, dotted)
+            self.modules[dotted] = CopiedFile(file, dotted)
         return self.modules[dotted]
 
     # ---- the whole -------------------------------------------------------------------------------------------------
 
-    def _postponed(self, order: Sequence[SourceFile]) -> bool:
+    def _postponed(self, order: Sequence[CopiedFile]) -> bool:
         """Whether the text's annotations are not evaluated; where files differ the kernel's own decides."""
         for module in order:
             classes = [n for place in module.wanted if isinstance(n := module.tree.body[place], ast.ClassDef)]
@@ -330,5 +330,5 @@ class _Inliner:
         return self.home.postponed
 
 
-def _undefined(module: SourceFile, node: ast.stmt, name: str, other: SourceFile) -> UsageError:
+def _undefined(module: CopiedFile, node: ast.stmt, name: str, other: CopiedFile) -> UsageError:
     return UsageError(f"no script: {module.at(node)} imports {name}, which {other.shown} does not define.")

@@ -16,7 +16,7 @@ from gluonmap.source import syntax
 
 
 @dataclass(eq=False)
-class SourceFile:
+class CopiedFile:
     """One file, read. A folder without `__init__.py` is a file that binds nothing."""
 
     path: Path
@@ -28,7 +28,7 @@ class SourceFile:
     """Statements that are reached, by their place."""
     glue: dict[int, dict[str, None]] = field(default_factory=dict)
     """By the place of an import: statements that do what it did."""
-    imports: dict[str, SourceFile] = field(default_factory=dict)
+    imports: dict[str, CopiedFile] = field(default_factory=dict)
     """Modules that something reached comes from."""
 
     @property
@@ -132,12 +132,12 @@ def find_file(dotted: str, path: Sequence[str]) -> Path | None:
     return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
-def in_order(home: SourceFile) -> list[SourceFile]:
+def in_order(home: CopiedFile) -> list[CopiedFile]:
     """The modules, each after those that it imports from."""
-    found: dict[str, SourceFile] = {}
+    found: dict[str, CopiedFile] = {}
     entered: set[str] = set()
 
-    def enter(module: SourceFile) -> None:
+    def enter(module: CopiedFile) -> None:
         if module.name not in entered:
             entered.add(module.name)
             for other in module.imports.values():
@@ -148,7 +148,7 @@ def in_order(home: SourceFile) -> list[SourceFile]:
     return list(found.values())
 
 
-def section_of(module: SourceFile) -> str:
+def section_of(module: CopiedFile) -> str:
     """What is taken out of one file, in its order."""
     parts: list[tuple[bool, str]] = []
     for place in sorted({*module.wanted, *module.glue}):
@@ -162,7 +162,7 @@ def section_of(module: SourceFile) -> str:
     return text
 
 
-def environment_reads(module: SourceFile) -> Iterator[str]:
+def environment_reads(module: CopiedFile) -> Iterator[str]:
     for place in module.wanted:
         for node in ast.walk(module.statement(place)):
             if isinstance(node, ast.Attribute | ast.Name) and syntax.dotted(node) in (
