@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from gluonmap.lint import RULES, Finding, Settings, lint
+from gluonmap.lint import RULES, LintFinding, LintSettings, lint
 
 ALL_OF = 31
 """Findings of one code up to which all are shown; of more, a draw of 30."""
@@ -27,9 +27,9 @@ def main() -> None:
     options.add_argument("--lines", type=int, default=4, help="lines of code around each")
     told = options.parse_args()
     start = time.perf_counter()
-    found = lint([told.folder], Settings(frozenset(RULES)))
+    found = lint([told.folder], LintSettings(frozenset(RULES)))
     print(f"{found.files} files in {time.perf_counter() - start:.1f} s")
-    by_code: dict[str, list[Finding]] = {}
+    by_code: dict[str, list[LintFinding]] = {}
     for item in found.findings:
         by_code.setdefault(item.code, []).append(item)
     print(dict(Counter(item.code for item in found.findings)))
@@ -39,7 +39,7 @@ def main() -> None:
             _show(item, told.folder, told.lines)
 
 
-def _show(item: Finding, folder: Path, around: int) -> None:
+def _show(item: LintFinding, folder: Path, around: int) -> None:
     print(f"\n{Path(item.path).relative_to(folder)}:{item.line} {item.code} {item.message}")
     lines = Path(item.path).read_text().splitlines()
     for number in range(max(item.line - around, 1), min(item.line + around, len(lines)) + 1):

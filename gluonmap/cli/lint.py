@@ -31,13 +31,13 @@ def lint(paths: tuple[Path, ...], select: str, ignore: str, budget: int | None, 
     \b
     gluonmap lint kernels/
     """
-    from gluonmap.lint import MOST_CONFIGS, Settings, chosen_codes
+    from gluonmap.lint import MOST_CONFIGS, LintSettings, chosen_codes
     from gluonmap.lint import lint as read
     from gluonmap.model import codec
     from gluonmap.report import github
     from gluonmap.report import lint as linted
 
-    settings = Settings(chosen_codes(select, ignore), MOST_CONFIGS if budget is None else budget)
+    settings = LintSettings(chosen_codes(select, ignore), MOST_CONFIGS if budget is None else budget)
     found = read(paths, settings)
     click.echo(codec.dumps(found).decode() if as_json else linted.render(found), nl=False)
     for item in found.findings:

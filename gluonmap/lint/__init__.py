@@ -1,6 +1,13 @@
-"""The traps of tuning, found in the text of Triton and Gluon files: nothing is imported, compiled or run."""
+"""Find traps of tuning in the text of Triton and Gluon files; advise on the key of an autotuner.
 
-from gluonmap.lint.finding import MOST_CONFIGS, RULES, Finding, Linted, Rule, Settings, chosen_codes
+Nothing is imported, compiled or run. Begin with `run.lint` and `findings.RULES`; the `*_rules` modules hold the rules,
+`linted_file` and `flat_trees` the file that they read. `key_advice.advise` answers `gluonmap key`; it is not imported
+here, because `lint` alone is the public surface.
+
+The package may import `source`, `spec`, `constraints` and `model`, but neither Triton nor torch.
+"""
+
+from gluonmap.lint.findings import MOST_CONFIGS, RULES, Linted, LintFinding, LintRule, LintSettings, chosen_codes
 from gluonmap.lint.run import lint
 
-__all__ = ["MOST_CONFIGS", "RULES", "Finding", "Linted", "Rule", "Settings", "chosen_codes", "lint"]
+__all__ = ["MOST_CONFIGS", "RULES", "LintFinding", "LintRule", "LintSettings", "Linted", "chosen_codes", "lint"]

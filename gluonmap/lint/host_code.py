@@ -1,4 +1,4 @@
-"""What code around a kernel says: decorators, the grids it is launched with, and the probe file."""
+"""The code around a kernel: its decorators, the grids of its launches, and the probe file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gluonmap.spec.probe_file import ProbeFile
 
 
 @dataclass(frozen=True)
-class Decorated:
-    """What a kernel's own decorators say."""
+class KernelDecorators:
+    """The autotuner and the heuristics among a kernel's decorators."""
 
     key: tuple[str, ...] | None
     """None: no autotuner, or its key cannot be read."""
@@ -27,7 +27,7 @@ class Decorated:
     notes: tuple[str, ...] = ()
 
 
-def decorated(kernel: Function) -> Decorated:
+def read_decorators(kernel: Function) -> KernelDecorators:
     """Read `@triton.autotune`, `@gluonmap.autotune` and `@triton.heuristics`."""
     key: tuple[str, ...] | None = None
     line, tuned, notes = None, set[str](), list[str]()
@@ -43,11 +43,11 @@ def decorated(kernel: Function) -> Decorated:
             key = _texts(_given(node, "key", 1), kernel.module)
             notes += [] if key is not None else [f"the key of @{name} (line {line}) cannot be read"]
             tuned |= _tuned(_given(node, "configs", 0), kernel.module)
-    return Decorated(key, line, frozenset(tuned), heuristics, tuple(notes))
+    return KernelDecorators(key, line, frozenset(tuned), heuristics, tuple(notes))
 
 
-def grids(kernel: Function) -> Iterator[tuple[str, Use]]:
-    """The arguments that the grids of the file's own launches are made from."""
+def grid_uses(kernel: Function) -> Iterator[tuple[str, Use]]:
+    """Yield the arguments that the grids of the launches in the kernel's file are made from."""
     for scope in _scopes(kernel.module.tree):
         assigned = _locals(scope)
         for node in ast.walk(scope):
@@ -57,8 +57,8 @@ def grids(kernel: Function) -> Iterator[tuple[str, Use]]:
                     yield from _grid(grid, given, assigned, kernel)
 
 
-def probed(probe: ProbeFile, names: frozenset[str]) -> Iterator[tuple[str, Use]]:
-    """The arguments that the probe file's grid is made from, through what it derives."""
+def probe_file_uses(probe: ProbeFile, names: frozenset[str]) -> Iterator[tuple[str, Use]]:
+    """Yield the arguments that the probe file's grid is made from, also through derived names."""
     if probe.grid:
         use = Use(GRID, probe.grid)
         yield from ((name, use) for name in sorted(inputs(probe.grid, probe) & names))

@@ -1,4 +1,4 @@
-"""What a kernel's key should hold, beside what it holds."""
+"""The arguments that belong into a kernel's autotune key, next to those that it has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from gluonmap.lint import host_code
 from gluonmap.lint.kernel_functions import Files, Function, parameters, read_kernel
-from gluonmap.lint.parameter_flow import BRANCH, DERIVED, LOOP, TILE_COUNT, Flows, Use
+from gluonmap.lint.parameter_flow import BRANCH, DERIVED, LOOP, TILE_COUNT, FlowSummaries, Use
 from gluonmap.model.inspection import FunctionSource, Parameter
 from gluonmap.model.race_record import Split
 from gluonmap.model.targets import LAUNCH_OPTIONS
@@ -21,7 +21,7 @@ from gluonmap.source.syntax import text_of
 from gluonmap.spec.probe_file import ProbeFile
 
 
-class Argument(msgspec.Struct, frozen=True, omit_defaults=True):
+class KeyArgument(msgspec.Struct, frozen=True, omit_defaults=True):
     """One argument of the kernel that is not tuned."""
 
     name: str
@@ -31,7 +31,7 @@ class Argument(msgspec.Struct, frozen=True, omit_defaults=True):
     uses: tuple[Use, ...] = ()
     """What it decides, in the order of the text; the grid and the heuristics last."""
     could: str = ""
-    """Why it could be a constexpr; empty: nothing speaks for it."""
+    """Why it could be a constexpr; empty if there is no reason."""
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class Advice(msgspec.Struct, frozen=True):
     tuned: tuple[str, ...]
     computed: tuple[str, ...]
     """Parameters that heuristics or host code compute from others."""
-    arguments: tuple[Argument, ...]
+    arguments: tuple[KeyArgument, ...]
     notes: tuple[str, ...] = ()
     measured: tuple[Split, ...] = ()
     """Races at two values of one argument, all else equal: what it costs to be served the other one's winner."""
@@ -79,11 +79,11 @@ def advise(
     """
     probe, files = probe or ProbeFile(), files if files is not None else Files()
     function = read_kernel(files, path, kernel or probe.kernel)
-    known, told = parameters(function.node), host_code.decorated(function)
-    notes = list(told.notes)
-    turned = {*tuned} or {*told.tuned, *probe.knobs}
+    known, decorators = parameters(function.node), host_code.read_decorators(function)
+    notes = list(decorators.notes)
+    turned = {*tuned} or {*decorators.tuned, *probe.knobs}
     derived = {name: host_code.inputs(text, probe) for name, text in probe.derive.items() if name in known}
-    computed = {*told.heuristics, *(name for name in derived if known[name])} & known.keys()
+    computed = {*decorators.heuristics, *(name for name in derived if known[name])} & known.keys()
     if not turned:
         turned = {name for name, constexpr in known.items() if constexpr} - computed
         if turned:
@@ -92,11 +92,13 @@ def advise(
                 "which are)"
             )
     turned |= {name for name in LAUNCH_OPTIONS if known.get(name)}
-    uses: dict[str, list[Use]] = {name: list(found) for name, found in Flows(files, function).of(function).uses.items()}
+    uses: dict[str, list[Use]] = {
+        name: list(found) for name, found in FlowSummaries(files, function).of(function).uses.items()
+    }
     for name, use in (
-        *host_code.grids(function),
-        *host_code.probed(probe, frozenset(known)),
-        *_behind(told, derived, uses, probe),
+        *host_code.grid_uses(function),
+        *host_code.probe_file_uses(probe, frozenset(known)),
+        *_behind(decorators, derived, uses, probe),
     ):
         if name in known and use not in uses.setdefault(name, []):
             uses[name].append(use)
@@ -108,18 +110,18 @@ def advise(
             belongs = (
                 name not in tensors and (not constexpr or any(use.kind != BRANCH for use in found)) and bool(found)
             )
-            arguments.append(Argument(name, constexpr, belongs, name in (told.key or ()), found, could))
+            arguments.append(KeyArgument(name, constexpr, belongs, name in (decorators.key or ()), found, could))
     suggested = tuple(item.name for item in arguments if item.belongs)
     perhaps = tuple(item.name for item in arguments if item.constexpr and item.uses and not item.belongs)
     return Advice(
         kernel=function.name,
         file=str(path),
         line=function.node.lineno,
-        key=told.key,
-        key_line=told.line,
+        key=decorators.key,
+        key_line=decorators.line,
         suggested=suggested,
-        missing=tuple(name for name in suggested if name not in told.key) if told.key is not None else (),
-        idle=tuple(_idle(told.key or (), known, {*suggested, *perhaps, *computed}, turned, tensors)),
+        missing=tuple(name for name in suggested if name not in decorators.key) if decorators.key is not None else (),
+        idle=tuple(_idle(decorators.key or (), known, {*suggested, *perhaps, *computed}, turned, tensors)),
         perhaps=perhaps,
         tuned=tuple(name for name in known if name in turned),
         computed=tuple(name for name in known if name in computed),
@@ -129,10 +131,13 @@ def advise(
 
 
 def _behind(
-    told: host_code.Decorated, derived: dict[str, frozenset[str]], uses: dict[str, list[Use]], probe: ProbeFile
+    decorators: host_code.KernelDecorators,
+    derived: dict[str, frozenset[str]],
+    uses: dict[str, list[Use]],
+    probe: ProbeFile,
 ) -> Iterator[tuple[str, Use]]:
     """The arguments behind computed parameters: what heuristics read; what is derived, where that decides something."""
-    for reads, use in told.heuristics.values():
+    for reads, use in decorators.heuristics.values():
         yield from ((name, use) for name in sorted(reads))
     for parameter, reads in derived.items():
         if uses.get(parameter):
@@ -151,17 +156,17 @@ def _idle(
         elif name in tensors:
             yield Idle(name, "is a tensor: Triton puts its dtype into every key by itself")
         elif name not in deciding:
-            yield Idle(name, "decides nothing here: each of its values is tuned anew")
+            yield Idle(name, "decides nothing here: each of its values is tuned again")
 
 
 def _tensors(kernel: Function) -> set[str]:
     """The parameters that are pointers or descriptors, as far as the kernel's text shows."""
     source, _ = source_of(kernel.node, text_of(kernel.module.path))
     arguments = (*kernel.node.args.posonlyargs, *kernel.node.args.args, *kernel.node.args.kwonlyargs)
-    told = [Parameter(a.arg, False, annotation=ast.unparse(a.annotation) if a.annotation else "") for a in arguments]
+    found = [Parameter(a.arg, False, annotation=ast.unparse(a.annotation) if a.annotation else "") for a in arguments]
     constexprs = parameters(kernel.node)
     kinds = infer_argument_kinds(
-        (FunctionSource(kernel.name, "", 1, source),), [p for p in told if not constexprs[p.name]]
+        (FunctionSource(kernel.name, "", 1, source),), [p for p in found if not constexprs[p.name]]
     )
     return {name for name, kind in kinds.items() if kind in ("pointer", "descriptor")}
 

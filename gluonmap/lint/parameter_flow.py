@@ -1,7 +1,7 @@
-"""What the value of each parameter decides in a kernel: tile counts, masks, loop bounds, branches.
+"""The decisions that depend on each parameter of a kernel: tile counts, masks, loop bounds, branches.
 
-A value is followed through assignments and through the functions that the kernel calls. What was loaded from memory,
-and a program's place in the grid, are no longer a parameter's value; nor are addresses a decision.
+A value is followed through assignments and through the functions that the kernel calls. Loaded data and a program's
+place in the grid do not count as a parameter's value, and an address is no decision.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Use(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @dataclass
-class Summary:
-    """What a function does with its parameters."""
+class FlowSummary:
+    """The uses of a function's parameters."""
 
     uses: dict[str, list[Use]] = field(default_factory=dict)
     returns: set[str] = field(default_factory=set)
-    """Parameters that its result is made from."""
+    """Parameters that the result is made from."""
     offsets: bool = False
-    """Whether its result is made from `arange`."""
+    """The result is made from `arange`."""
 
 
 _DATA = {
@@ -62,19 +62,19 @@ _BOUNDED = {"make_block_ptr": 1, "make_tensor_descriptor": 1, "advance": 99}
 _MASKS = {"load": 1, "store": 2, "masked_load": 1, "masked_store": 2}
 
 
-class Flows:
+class FlowSummaries:
     """Summaries of functions, each made once."""
 
     def __init__(self, files: Files, kernel: Function) -> None:
         self.files, self.kernel = files, kernel
-        self.known: dict[int, Summary] = {}
+        self.known: dict[int, FlowSummary] = {}
 
-    def of(self, function: Function) -> Summary:
-        """What the function does with its parameters."""
+    def of(self, function: Function) -> FlowSummary:
+        """Return the uses of the function's parameters."""
         key = id(function.node)
         if key not in self.known:
-            self.known[key] = Summary()  # one that calls itself learns nothing from that call
-            self.known[key] = _Reader(self, function).summary()
+            self.known[key] = FlowSummary()  # ends the recursion of a function that calls itself
+            self.known[key] = _FlowReader(self, function).summary()
         return self.known[key]
 
     def helper(self, call: ast.Call, function: Function) -> tuple[Function, dict[str, ast.expr]] | None:
@@ -85,10 +85,10 @@ class Flows:
         return (found, bound) if found and bound is not None else None
 
 
-class _Reader:
-    """Reads one function."""
+class _FlowReader:
+    """Reader of one function."""
 
-    def __init__(self, flows: Flows, function: Function) -> None:
+    def __init__(self, flows: FlowSummaries, function: Function) -> None:
         self.flows, self.function = flows, function
         self.parameters = parameters(function.node)
         self.assigned: dict[str, list[ast.expr]] = {}
@@ -100,8 +100,8 @@ class _Reader:
                 self.loops |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
         self.atoms_of: dict[str, frozenset[str]] = {}
 
-    def summary(self) -> Summary:
-        found = Summary()
+    def summary(self) -> FlowSummary:
+        found = FlowSummary()
         for node in walk(self.function.node):
             for name, use in self._uses(node):
                 if use not in (uses := found.uses.setdefault(name, [])):
@@ -119,19 +119,19 @@ class _Reader:
                 yield from self._called(node)
             case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
                 if self._is_tile(right) and not self._is_place(left):
-                    yield from self._told(TILE_COUNT, node, self.atoms(left) | self.atoms(right))
+                    yield from self._uses_of(TILE_COUNT, node, self.atoms(left) | self.atoms(right))
             case ast.BinOp(left=left, op=ast.Mod(), right=right) if self.is_offset(left):
-                yield from self._told(MASK, node, self.atoms(right))
+                yield from self._uses_of(MASK, node, self.atoms(right))
             case ast.Compare():
-                yield from self._told(MASK, node, self._bounds(node, scalars=False))
+                yield from self._uses_of(MASK, node, self._bounds(node, scalars=False))
             case ast.For(iter=ast.Call(args=args) as call):
-                yield from self._told(LOOP, call, self._all(args))
+                yield from self._uses_of(LOOP, call, self._all(args))
             case ast.For(iter=value):
-                yield from self._told(LOOP, value, self.atoms(value))
+                yield from self._uses_of(LOOP, value, self.atoms(value))
             case ast.While(test=test):
-                yield from self._told(LOOP, test, self.atoms(test))
+                yield from self._uses_of(LOOP, test, self.atoms(test))
             case ast.If(test=test) | ast.IfExp(test=test):
-                yield from self._told(BRANCH, test, self.atoms(test))
+                yield from self._uses_of(BRANCH, test, self.atoms(test))
 
     def _called(self, call: ast.Call) -> Iterator[tuple[str, Use]]:
         last = dotted(call.func).rpartition(".")[2]
@@ -143,16 +143,16 @@ class _Reader:
                 yield from ((name, use) for name in names for use in uses)
             return
         if last == "cdiv":
-            yield from self._told(TILE_COUNT, call, self._all(call.args))
+            yield from self._uses_of(TILE_COUNT, call, self._all(call.args))
         given = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
         mask = given.get("mask") or _argument(call, _MASKS.get(last, 99))
         if mask is not None:
-            yield from self._told(MASK, mask, self._bounds(mask, scalars=True))
+            yield from self._uses_of(MASK, mask, self._bounds(mask, scalars=True))
         shape = (given.get("shape") or _argument(call, _BOUNDED[last])) if last in _BOUNDED else None
         if shape is not None:
-            yield from self._told(MASK, shape, self.atoms(shape))
+            yield from self._uses_of(MASK, shape, self.atoms(shape))
 
-    def _told(self, kind: str, node: ast.AST, names: frozenset[str]) -> Iterator[tuple[str, Use]]:
+    def _uses_of(self, kind: str, node: ast.AST, names: frozenset[str]) -> Iterator[tuple[str, Use]]:
         own = self.function.node is self.flows.kernel.node
         here = self.function.module.path == self.flows.kernel.module.path
         file = "" if here else str(self.function.module.path.name)

@@ -1,4 +1,4 @@
-"""From paths to findings."""
+"""The rules applied to files and folders."""
 
 from __future__ import annotations
 
@@ -12,26 +12,34 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gluonmap.lint import comments, literals, machine, strides, tails, tuner, unread
-from gluonmap.lint.finding import Finding, Linted, Settings
+from gluonmap.lint import (
+    autotune_rules,
+    constexpr_rules,
+    device_rules,
+    ignore_comments,
+    stride_rules,
+    tail_rules,
+    tile_rules,
+)
+from gluonmap.lint.findings import Linted, LintFinding, LintSettings
+from gluonmap.lint.flat_trees import Trees
 from gluonmap.lint.kernel_functions import Module
-from gluonmap.lint.subject import Subject
-from gluonmap.lint.trees import Trees
+from gluonmap.lint.linted_file import LintedFile
 from gluonmap.model.errors import UsageError
 from gluonmap.source.syntax import text_of
 
 
-def lint(paths: Sequence[Path], settings: Settings | None = None) -> Linted:
+def lint(paths: Sequence[Path], settings: LintSettings | None = None) -> Linted:
     """Return the traps in files, and in the `*.py` below folders that speak of Triton.
 
     Raises:
         UsageError: a path does not exist or cannot be read, or a folder holds no Python file.
     """
-    settings = settings or Settings()
+    settings = settings or LintSettings()
     trees = Trees()
-    found: list[Finding] = []
+    found: list[LintFinding] = []
     looked_at = ignored = 0
-    with _quickly():
+    with _fast_parsing():
         for path, named in _files(paths):
             text = _text(path)
             if named or _speaks_of_triton(text):
@@ -44,11 +52,11 @@ def lint(paths: Sequence[Path], settings: Settings | None = None) -> Linted:
 
 
 @contextlib.contextmanager
-def _quickly() -> Iterator[None]:
-    """Without the collector, and without warnings about the parsed files.
+def _fast_parsing() -> Iterator[None]:
+    """Switch off the garbage collector, and warnings about the parsed files.
 
-    Trees stay until the end, and the collector walks all of them again and again: 306,000 lines take 8.0 s to parse
-    with it and 1.6 s without (3.11, 2 cores).
+    Trees live until the end of the run, and the collector would walk all of them many times: 306,000 lines take
+    8.0 s to parse with it and 1.6 s without (3.11, 2 cores).
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -62,7 +70,7 @@ def _quickly() -> Iterator[None]:
             gc.enable()
 
 
-def _lint_file(path: Path, text: str, trees: Trees, settings: Settings) -> tuple[list[Finding], int]:
+def _lint_file(path: Path, text: str, trees: Trees, settings: LintSettings) -> tuple[list[LintFinding], int]:
     shown, real = path.as_posix(), path.absolute()
     try:
         with tokenize.open(real) as file:  # decoded as strictly as the interpreter does it
@@ -71,41 +79,41 @@ def _lint_file(path: Path, text: str, trees: Trees, settings: Settings) -> tuple
     except (SyntaxError, ValueError, LookupError, RecursionError, MemoryError) as error:
         return [finding for finding in [_unparsed(shown, error)] if finding.code in settings.codes], 0
     trees.files.known[real] = module
-    subject = Subject(shown, text, module, trees)
+    subject = LintedFile(shown, text, module, trees)
     try:
-        every = list(dict.fromkeys(_every(subject, settings)))
+        every = list(dict.fromkeys(_findings(subject, settings)))
     except RecursionError as error:  # an expression of thousands of terms parses, and cannot be written out again
         every = [_unparsed(shown, error)]
     chosen = [finding for finding in every if finding.code in settings.codes]
-    told = comments.ignores(text)
-    left = comments.applied(chosen, told, shown, settings)
-    return left, sum(any(comment.hides(finding) for comment in told) for finding in chosen)
+    comments = ignore_comments.read_ignores(text)
+    left = ignore_comments.without_ignored(chosen, comments, shown, settings)
+    return left, sum(any(comment.hides(finding) for comment in comments) for finding in chosen)
 
 
-def _every(subject: Subject, settings: Settings) -> Iterator[Finding]:
-    yield from machine.check(subject, settings)
+def _findings(subject: LintedFile, settings: LintSettings) -> Iterator[LintFinding]:
+    yield from device_rules.check(subject, settings)
     if not _KERNELS.search(subject.text):
         return
-    yield from tuner.check(subject, settings)
-    yield from unread.check(subject)
+    yield from autotune_rules.check(subject, settings)
+    yield from constexpr_rules.check(subject)
     for kernel in subject.kernels:
         body = subject.body(kernel)
-        yield from tails.check(subject, body)
-        yield from literals.check(subject, body)
+        yield from tail_rules.check(subject, body)
+        yield from tile_rules.check(subject, body)
         if "GM203" in settings.codes:
-            yield from strides.check(subject, body)
+            yield from stride_rules.check(subject, body)
 
 
 _KERNELS = re.compile(r"jit|Config|\]\s*\(")
 """A kernel, a configuration or a launch: most files that speak of Triton have none, and need no second look."""
 
 
-def _unparsed(path: str, error: Exception) -> Finding:
+def _unparsed(path: str, error: Exception) -> LintFinding:
     line, column, said = 1, 1, str(error) or type(error).__name__
     if isinstance(error, SyntaxError):
         line, column, said = error.lineno or 1, max(error.offset or 1, 1), error.msg
     message = f"Python {sys.version_info[0]}.{sys.version_info[1]} cannot parse this: {said}"
-    return Finding(path, line, column, "GM001", message, "correct it; nothing else was looked for in the file")
+    return LintFinding(path, line, column, "GM001", message, "correct it; nothing else was looked for in the file")
 
 
 def _speaks_of_triton(text: str) -> bool:

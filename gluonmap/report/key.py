@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gluonmap.lint.key_advice import Advice, Argument
+from gluonmap.lint.key_advice import Advice, KeyArgument
 from gluonmap.lint.parameter_flow import Use
 from gluonmap.model.noise import Standing
 from gluonmap.model.race_record import Split
@@ -57,7 +57,7 @@ def _measured(split: Split) -> list[str]:
     return [*lines, f"  {visible(name)}: {belongs}"]
 
 
-def _row(item: Argument) -> tuple[str, str, str, str]:
+def _row(item: KeyArgument) -> tuple[str, str, str, str]:
     kinds = list(dict.fromkeys(use.kind for use in item.uses))
     first = {kind: next(use for use in item.uses if use.kind == kind) for kind in kinds}
     shown = [first[kind] for kind in kinds][:_MOST]

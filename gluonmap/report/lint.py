@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gluonmap.lint import RULES, Finding, Linted
+from gluonmap.lint import RULES, Linted, LintFinding
 from gluonmap.report.markdown import text
 from gluonmap.report.plain_text import plural, visible
 
@@ -18,7 +18,7 @@ def render(found: Linted) -> str:
     return "\n".join([*lines, _count(found)]) + "\n"
 
 
-def advice(item: Finding) -> str:
+def advice(item: LintFinding) -> str:
     """Return the advice of a finding, as a sentence."""
     return f"Fix: {item.mend}."
 
@@ -40,7 +40,7 @@ def markdown(found: Linted) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _first(item: Finding) -> str:
+def _first(item: LintFinding) -> str:
     return visible(f"{item.path}:{item.line}:{item.column} {item.code} {item.message}.")
 
 

@@ -1,4 +1,4 @@
-"""What a script shows: the smallest failing part of a configuration, and what is nearest to it and passes."""
+"""The configurations of a script: the smallest failing part of a configuration, and the nearest one that passes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MOST_TRIED = 3
 """Neighbours that are compiled until one passes."""
 
 
-class Pair(msgspec.Struct, frozen=True):
-    """Two configurations, both compiled just now."""
+class FailingPair(msgspec.Struct, frozen=True):
+    """A failing and a passing configuration, both compiled just now."""
 
     failing: Config
     verdict: Verdict
@@ -29,10 +29,10 @@ class Pair(msgspec.Struct, frozen=True):
     """None: no configuration near it is known that passes."""
 
 
-def find(judged: Judge, told: Explanation, one: One) -> Pair:
-    """The pair for a configuration that `told` explains as infeasible.
+def find(judged: Judge, explanation: Explanation, one: One) -> FailingPair:
+    """Return the pair for a configuration that `explanation` explains as infeasible.
 
-    All moves that the failure does not need are set back to the baseline; none where what is left fails otherwise.
+    All moves that the failure does not need are set back to the baseline, unless the rest then fails in another way.
 
     Raises:
         OracleFault: what the map holds for failing does not fail today.
@@ -45,11 +45,13 @@ def find(judged: Judge, told: Explanation, one: One) -> Pair:
             answers[config_key(config)] = one(config)
         return answers[config_key(config)]
 
-    failing = told.config
-    if told.part is not None and _alike(answer(part := {**space.baseline, **told.part.moves}), answer(failing)):
+    failing = explanation.config
+    if explanation.part is not None and _alike(
+        answer(part := {**space.baseline, **explanation.part.moves}), answer(failing)
+    ):
         failing = part
     verdict = answer(failing)
-    if told.judgement.forbidden and passed(verdict):
+    if explanation.judgement.forbidden and passed(verdict):
         raise UsageError("no script: the map's own restrictions rule this configuration out; the compiler passes it.")
     if not isinstance(verdict, Verdict) or passed(verdict):
         said = "passes" if isinstance(verdict, Verdict) else f"has no answer ({verdict.text})"
@@ -64,11 +66,11 @@ def find(judged: Judge, told: Explanation, one: One) -> Pair:
         ask=lambda config: judged.judgement_of_answer(config, answer(config)),
         blamed=moves_of(space, failing),
     )
-    return Pair(failing, verdict, next((item.config for item in near if passed(answer(item.config))), None))
+    return FailingPair(failing, verdict, next((item.config for item in near if passed(answer(item.config))), None))
 
 
 def _alike(one: Answer, other: Answer) -> bool:
-    """Whether two configurations fail in one way: outcome, kind of reason and place."""
+    """Return whether two configurations fail alike: outcome, kind of reason and place."""
     if not isinstance(one, Verdict) or not isinstance(other, Verdict) or one.outcome is not other.outcome:
         return False
     if one.reason is None or other.reason is None:

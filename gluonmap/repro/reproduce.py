@@ -10,15 +10,15 @@ from gluonmap.probe.recompile import Recompiler
 from gluonmap.query.explain import Explanation
 from gluonmap.query.feasibility import Judge
 from gluonmap.repro import pair, script, trial
-from gluonmap.repro.pair import Pair
-from gluonmap.repro.trial import Trial
+from gluonmap.repro.pair import FailingPair
+from gluonmap.repro.trial import ScriptRun
 from gluonmap.runner import environment
 
-__all__ = ["Pair", "Trial", "write"]
+__all__ = ["FailingPair", "ScriptRun", "write"]
 
 
-def write(file: Path, judged: Judge, told: Explanation, asking: Recompiler) -> tuple[Pair, Trial]:
-    """Write the script of an infeasible configuration to `file` and run it once; what it is about, and how it went.
+def write(file: Path, judged: Judge, explanation: Explanation, asking: Recompiler) -> tuple[FailingPair, ScriptRun]:
+    """Write the script of an infeasible configuration to `file` and run it once; return its configurations and the run.
 
     Raises:
         UsageError: the failure is none that a compile alone shows, or what the kernel reaches cannot be copied.
@@ -26,10 +26,10 @@ def write(file: Path, judged: Judge, told: Explanation, asking: Recompiler) -> t
         StorageFault: the file cannot be written.
     """
     space = judged.space
-    found = pair.find(judged, told, asking.answer)
+    found = pair.find(judged, explanation, asking.answer)
     description = rebuild.description_of(space)
     text = script.render(
-        script.Recorded(
+        script.RecordedFailure(
             file=Path(space.file).resolve(),
             shown=space.file,
             kernel=space.kernel,

@@ -24,16 +24,16 @@ from gluonmap.repro.inline import Inlined, inline
 _PYTHON_VALUE = "py:"
 _WIDTH = 110
 _TAKEN = ("grid", "warmup")
-"""Names that a compile takes for itself, beside the kernel's own arguments."""
+"""Names that a compile takes for itself, next to the kernel's own arguments."""
 
 
-class Recorded(msgspec.Struct, frozen=True):
-    """What a script is about: one failing call, and the one nearest to it that passes."""
+class RecordedFailure(msgspec.Struct, frozen=True):
+    """A failing call, and the nearest call that passes."""
 
     file: Path
-    """Of the kernel."""
+    """File of the kernel."""
     shown: str
-    """The same, as a reader should see it."""
+    """The path as the reader of the script sees it."""
     kernel: str
     triton: str
     failing: Candidate
@@ -46,19 +46,19 @@ class Recorded(msgspec.Struct, frozen=True):
     """Variables that change what Triton compiles."""
 
 
-def render(told: Recorded) -> str:
-    """The script. Run without an argument it exits 1 where the failure is still there, 0 where it is gone, else 125.
+def render(failure: RecordedFailure) -> str:
+    """Return the script. Without an argument it exits 1 if the failure is still there, 0 if it is gone, else 125.
 
     Raises:
         UsageError: the failure is none that a compile alone shows, or something cannot be copied.
     """
-    outcome, kind = _recorded(told.verdict)
-    calls = [told.failing] if told.passing is None else [told.failing, told.passing]
+    outcome, kind = _recorded(failure.verdict)
+    calls = [failure.failing] if failure.passing is None else [failure.failing, failure.passing]
     written = [_written(call) for call in calls]
     if taken := [name for name in _TAKEN if name in written[0]]:
         raise UsageError(f"no script: the kernel's argument {taken[0]} bears a name that Triton's warmup takes itself.")
     expressions = [text for call in calls for name, value in call.config.items() if (text := _expression_of(value))]
-    found = inline(told.file, told.kernel, expressions)
+    found = inline(failure.file, failure.kernel, expressions)
     parts = [_part("stand_in")]
     if any(isinstance(v, str) and dtypes.DESCRIPTOR.match(v) for call in calls for v in call.args.values()):
         parts.append(_part("descriptor"))
@@ -66,19 +66,19 @@ def render(told: Recorded) -> str:
     if taken := sorted({name for part in (*parts, *tail) for name in part.names} & found.names):
         raise UsageError(f"no script: {taken[0]} is a name that the script itself needs; rename the kernel's.")
     names = _Names(found)
-    target = targets.find(told.failing.target)
-    pretended = (target.backend, target.arch, target.warp_size, told.environment)
+    target = targets.find(failure.failing.target)
+    pretended = (target.backend, target.arch, target.warp_size, failure.environment)
     sections = [
-        _docstring(told, outcome, kind, written, found),
+        _docstring(failure, outcome, kind, written, found),
         *(["from __future__ import annotations"] if found.postponed else []),
         *(part.body for part in parts),
         f"repro_pretend({', '.join(json.dumps(v) for v in pretended)})",
         _merged([*found.imports, *_imports_of(expressions, found)]),
-        *_kernel(told, found),
-        f"{_rule('the call')}\n\n\n{_calls(told, found, names, written)}",
+        *_kernel(failure, found),
+        f"{_rule('the call')}\n\n\n{_calls(failure, found, names, written)}",
         _rule("compiling without a GPU, each in a process of its own"),
         *(part.body for part in tail),
-        _main(target, names, (outcome, kind), told),
+        _main(target, names, (outcome, kind), failure),
     ]
     text = "\n\n\n".join(section for section in sections if section) + "\n"
     ast.parse(text)
@@ -86,7 +86,11 @@ def render(told: Recorded) -> str:
 
 
 def _recorded(verdict: Verdict) -> tuple[Outcome, str]:
-    """Outcome and kind, where a script can show them."""
+    """Return outcome and kind of a failure.
+
+    Raises:
+        UsageError: no compile alone shows it.
+    """
     kind = verdict.reason.kind if verdict.reason else ""
     if not verdict.outcome.failed or not verdict.outcome.info.from_compile or verdict.stage.executes:
         raise UsageError(f"no script: {verdict.outcome} on a device is nothing that a compile shows.")
@@ -116,7 +120,9 @@ def _part(name: str) -> _Part:
     return _Part("\n".join(text.splitlines()[nodes[0].lineno - 1 :]), frozenset(names))
 
 
-def _docstring(told: Recorded, outcome: Outcome, kind: str, written: Sequence[dict[str, str]], found: Inlined) -> str:
+def _docstring(
+    failure: RecordedFailure, outcome: Outcome, kind: str, written: Sequence[dict[str, str]], found: Inlined
+) -> str:
     match outcome:
         case Outcome.CRASHED:
             what = f"dies of {kind}"
@@ -125,15 +131,15 @@ def _docstring(told: Recorded, outcome: Outcome, kind: str, written: Sequence[di
         case Outcome.NO_RESOURCES:
             what = "makes a program that exceeds a limit of the GPU"
         case Outcome.HUNG:
-            what = f"does not end within {told.deadline_s:g} s"
+            what = f"does not end within {failure.deadline_s:g} s"
         case _:
             what = outcome.info.phrase
-    lines = [f"Compiling {told.kernel} for {told.failing.target} {what}."]
-    if told.verdict.reason and outcome is not Outcome.HUNG:
-        at = f"\nat {told.line}" if told.line else ""
-        lines.append(textwrap.indent(_filled(visible(told.verdict.reason.text)) + at, "    "))
+    lines = [f"Compiling {failure.kernel} for {failure.failing.target} {what}."]
+    if failure.verdict.reason and outcome is not Outcome.HUNG:
+        at = f"\nat {failure.line}" if failure.line else ""
+        lines.append(textwrap.indent(_filled(visible(failure.verdict.reason.text)) + at, "    "))
     differ = _differing(written)
-    if told.passing is not None:
+    if failure.passing is not None:
         pairs = [", ".join(f"{n}={call[n]}" for n in differ if n in call) for call in written]
         lines.append(f"  fails:  {pairs[0]}\n  passes: {pairs[1]}\n  All else is the same.")
     else:
@@ -143,8 +149,8 @@ def _docstring(told: Recorded, outcome: Outcome, kind: str, written: Sequence[di
         "`failing` or `passing` as its argument compiles that one in this process. Exit status: 1 it fails as\n"
         "recorded, 0 it passes now, 125 anything else: `git bisect run` understands that."
     )
-    recorded = f"Recorded with Triton {told.triton}, Python {platform.python_version()}, {platform.platform()}."
-    lines.append(f"{recorded}\nWritten by gluonmap {__version__} from {told.shown}.")
+    recorded = f"Recorded with Triton {failure.triton}, Python {platform.python_version()}, {platform.platform()}."
+    lines.append(f"{recorded}\nWritten by gluonmap {__version__} from {failure.shown}.")
     if found.surroundings:
         lines.append(f"The kernel's module reads the environment: {', '.join(dict.fromkeys(found.surroundings))}.")
     text = "\n\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
@@ -161,7 +167,7 @@ def _rule(title: str) -> str:
 
 
 def _merged(lines: Iterable[str]) -> str:
-    """Imports, one statement for each module, those of the standard library first."""
+    """Merge imports to one statement for each module, those of the standard library first."""
     plain: dict[str, None] = {}
     taken: dict[str, dict[str, None]] = {}
     for node in (ast.parse(line).body[0] for line in lines):
@@ -187,10 +193,10 @@ def _from(base: str, names: Sequence[str]) -> str:
     return f"from {base} import (\n" + "".join(f"    {name},\n" for name in names) + ")"
 
 
-def _kernel(told: Recorded, found: Inlined) -> Iterator[str]:
-    """What was copied, file by file; the kernel's own comes last."""
+def _kernel(failure: RecordedFailure, found: Inlined) -> Iterator[str]:
+    """Yield the copied text file by file, the kernel's own file last."""
     for section in found.sections:
-        title = told.shown if section is found.sections[-1] else section.file
+        title = failure.shown if section is found.sections[-1] else section.file
         yield f"{_rule(title)}\n\n\n{section.text}"
 
 
@@ -208,11 +214,11 @@ class _Names:
         return name
 
 
-def _calls(told: Recorded, found: Inlined, names: _Names, written: Sequence[dict[str, str]]) -> str:
-    """One function with all that is the same, and one for each of the two."""
+def _calls(failure: RecordedFailure, found: Inlined, names: _Names, written: Sequence[dict[str, str]]) -> str:
+    """Return one function with all that the calls share, and one function for each call."""
     differ = _differing(written)
     parameters = [name if all(name in call for call in written) else f"{name}=None" for name in differ]
-    grid = told.failing.grid or (1,)
+    grid = failure.failing.grid or (1,)
     arguments = [f"        {n}={n if n in differ else text}," for n, text in written[0].items()]
     arguments += [f"        {n}={n}," for n in differ if n not in written[0]]
     kernel = found.kernel if found.plain else f"repro_kernel({found.kernel})"
@@ -243,11 +249,11 @@ def repro_kernel(kernel):
 '''
 
 
-def _main(target: targets.Target, names: _Names, recorded: tuple[Outcome, str], told: Recorded) -> str:
-    given = [names.failing] if told.passing is None else [names.failing, names.passing]
+def _main(target: targets.Target, names: _Names, recorded: tuple[Outcome, str], failure: RecordedFailure) -> str:
+    given = [names.failing] if failure.passing is None else [names.failing, names.passing]
     calls = ", ".join(f'"{key}": {name}' for key, name in zip(("failing", "passing"), given, strict=False))
     outcome, kind = recorded
-    arguments = [f"{{{calls}}}", f"({json.dumps(outcome)}, {json.dumps(kind)})", f"{told.deadline_s:g}"]
+    arguments = [f"{{{calls}}}", f"({json.dumps(outcome)}, {json.dumps(kind)})", f"{failure.deadline_s:g}"]
     limits = ""
     if outcome is Outcome.NO_RESOURCES:
         limits = f"{names.target} = {json.dumps(_limits(target))}\n\n\n"
@@ -264,14 +270,14 @@ def _limits(target: targets.Target) -> dict[str, int]:
 
 
 def _written(candidate: Candidate) -> dict[str, str]:
-    """Every argument of a call, as Python."""
+    """Return every argument of a call, as Python."""
     backend = targets.find(candidate.target).backend
     given = {name: _argument(value, backend) for name, value in candidate.args.items()}
     return given | {name: _expression_of(value) or repr(value) for name, value in candidate.config.items()}
 
 
 def _differing(written: Sequence[dict[str, str]]) -> list[str]:
-    """Names of the arguments in which the calls differ."""
+    """Return the names of the arguments in which the calls differ."""
     if len(written) == 1:
         return []
     failing, passing = written
@@ -279,7 +285,7 @@ def _differing(written: Sequence[dict[str, str]]) -> list[str]:
 
 
 def _argument(value: Value, backend: str) -> str:
-    """What stands in for a run-time argument, as Python."""
+    """Return the stand-in for a run-time argument, as Python."""
     if not isinstance(value, str):
         return repr(value)
     text = value.strip()
@@ -301,10 +307,10 @@ def _dtype(short: str) -> str:
 
 
 def _expression_of(value: Value) -> str:
-    """The expression over the kernel's module that a value is; "" where it is a plain one.
+    """Return the expression over the kernel's module that makes a value; "" for a plain value.
 
     Raises:
-        UsageError: it is no expression, as the printed form of some object is none.
+        UsageError: the text is no expression, for example the printed form of an object.
     """
     if not isinstance(value, str) or not value.startswith(_PYTHON_VALUE):
         return ""
@@ -316,7 +322,7 @@ def _expression_of(value: Value) -> str:
 
 
 def _imports_of(expressions: Sequence[str], found: Inlined) -> list[str]:
-    """Imports for what an expression may name although the kernel's module does not: Triton, its languages, layouts."""
+    """Return imports of Triton, its languages and layouts that an expression uses and the kernel's module lacks."""
     lines = []
     for node in (node for text in expressions for node in ast.walk(ast.parse(text))):
         if not isinstance(node, ast.Name) or node.id in found.names or hasattr(builtins, node.id):

@@ -1,4 +1,4 @@
-"""Whether a script does what it says: run in an interpreter that has Triton and nothing else."""
+"""A run of a script in an interpreter that has Triton and nothing else."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gluonmap.runner import environment
 FAILS_AS_RECORDED = 1
 
 
-class Trial(msgspec.Struct, frozen=True):
+class ScriptRun(msgspec.Struct, frozen=True):
     """One run of a script."""
 
     status: int
     said: str
-    """On stdout and stderr."""
+    """Text on stdout and stderr."""
 
     @property
     def holds(self) -> bool:
@@ -28,8 +28,8 @@ class Trial(msgspec.Struct, frozen=True):
         return self.status == FAILS_AS_RECORDED
 
 
-def run(script: Path) -> Trial:
-    """The script, run in a new virtual environment that holds this interpreter's Triton alone."""
+def run(script: Path) -> ScriptRun:
+    """Run the script in a new virtual environment that holds this interpreter's Triton alone."""
     triton = environment.triton_folder()
     with tempfile.TemporaryDirectory(prefix=f"gluonmap-{os.getpid()}-") as folder:
         venv.EnvBuilder(symlinks=True).create(folder)
@@ -47,4 +47,4 @@ def run(script: Path) -> Trial:
             errors="replace",
             check=False,
         )
-    return Trial(done.returncode, done.stdout)
+    return ScriptRun(done.returncode, done.stdout)

@@ -102,7 +102,7 @@ def test_a_key_is_compared_with_it(tmp_path: Path) -> None:
     assert advice.key == ("N", "stride_am", "a_ptr", "BM")
     assert advice.missing == ("M", "K", "SMS")
     assert {item.name: item.why for item in advice.idle} == {
-        "stride_am": "decides nothing here: each of its values is tuned anew",
+        "stride_am": "decides nothing here: each of its values is tuned again",
         "a_ptr": "is a tensor: Triton puts its dtype into every key by itself",
         "BM": "is tuned itself",
     }

@@ -12,15 +12,15 @@ import pytest
 from click.testing import CliRunner
 
 from gluonmap.cli.main import cli
-from gluonmap.lint import RULES, Finding, Settings, chosen_codes, lint
+from gluonmap.lint import RULES, LintFinding, LintSettings, chosen_codes, lint
 from gluonmap.model.errors import UsageError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HEAD = "import triton\nimport triton.language as tl\n\n"
-EVERY = Settings(frozenset(RULES))
+EVERY = LintSettings(frozenset(RULES))
 
 
-def found(folder: Path, text: str, settings: Settings = EVERY, name: str = "kernel.py") -> tuple[Finding, ...]:
+def found(folder: Path, text: str, settings: LintSettings = EVERY, name: str = "kernel.py") -> tuple[LintFinding, ...]:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(textwrap.dedent(text))
@@ -138,7 +138,7 @@ def test_a_key_that_no_race_reads_is_not_spoken_of(tmp_path: Path) -> None:
 
 def test_the_budget_is_the_users(tmp_path: Path) -> None:
     text = TUNED.format(before="", configs="[triton.Config({'BLOCK': b}) for b in (64, 128, 256)]", more="")
-    assert [item.code for item in found(tmp_path, text, Settings(budget=2))] == ["GM106"]
+    assert [item.code for item in found(tmp_path, text, LintSettings(budget=2))] == ["GM106"]
 
 
 # ---- the key ---------------------------------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def test_strides_are_looked_at_where_some_are_assumed_and_only_if_asked(tmp_path
     (item,) = found(tmp_path, text)
     assert (item.code, item.mend) == ("GM203", "tl.assume(stride_y > 0)")
     assert "assumes that 1 of 4 strides are positive and leaves out stride_y:" in item.message
-    assert found(tmp_path, text, Settings()) == ()
+    assert found(tmp_path, text, LintSettings()) == ()
     assert codes(tmp_path, text.replace("    tl.assume(stride_x > 0)\n", "")) == []
 
 
@@ -515,7 +515,7 @@ def test_a_comment_alone_speaks_of_the_next_line_and_is_counted(tmp_path: Path) 
 
 def test_a_comment_for_a_code_that_is_not_looked_for_is_no_finding(tmp_path: Path) -> None:
     text = "import triton\na = 1  # gluonmap: ignore[GM203]\n"
-    assert found(tmp_path, text, Settings()) == ()
+    assert found(tmp_path, text, LintSettings()) == ()
     assert [item.code for item in found(tmp_path, text)] == ["GM002"]
 
 

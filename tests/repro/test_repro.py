@@ -237,7 +237,7 @@ def rendered(
     stage = Stage(str(more.pop("stage", "COMPILE")))
     assert isinstance(reason, Reason)
     verdict = Verdict(outcome, stage, -6, reason=reason)
-    told = script.Recorded(
+    told = script.RecordedFailure(
         folder / "k.py", "kernels/k.py", "kernel", "3.9.0", failing, verdict, "kernels/k.py:5", passing, 120.0
     )
     return script.render(replace(told, **more))

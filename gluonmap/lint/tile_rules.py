@@ -1,4 +1,4 @@
-"""Block sizes that are numbers in the text, beside others that are parameters."""
+"""The rule about tiles: a side that is a number in the text, while other sides are parameters."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from gluonmap.lint.finding import Finding
-from gluonmap.lint.subject import Subject
-from gluonmap.lint.trees import Body, argument, last_name, listed
+from gluonmap.lint.findings import LintFinding
+from gluonmap.lint.flat_trees import Body, argument, last_name, listed
+from gluonmap.lint.linted_file import LintedFile
 
 _SMALLEST = 64
 """Shorter literal sides are mostly parts of a format: bits of a word, values under one scale."""
@@ -20,7 +20,7 @@ _SHAPES = {
 """Function -> its argument that is the shape of a tile."""
 
 
-def check(subject: Subject, body: Body) -> Iterator[Finding]:
+def check(subject: LintedFile, body: Body) -> Iterator[LintFinding]:
     """Yield the first tile with a side of fixed size, in a kernel whose other sides are parameters."""
     found: list[tuple[ast.expr, int, str]] = []
     for node in body.nodes:

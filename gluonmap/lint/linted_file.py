@@ -1,4 +1,4 @@
-"""A file as the rules see it: its kernels, its launches, and findings at its lines."""
+"""One file with all that rules ask about: its kernels, its launches, the bodies of its functions."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import ast
 from dataclasses import dataclass
 from functools import cached_property
 
-from gluonmap.lint.finding import Finding
+from gluonmap.lint.findings import LintFinding
+from gluonmap.lint.flat_trees import Body, Flat, Local, Scope, Trees, call_name, full_name, last_name
 from gluonmap.lint.kernel_functions import Function, Module, decorator_name, is_jit
-from gluonmap.lint.trees import Body, Flat, Local, Scope, Trees, call_name, full_name, last_name
 from gluonmap.source.syntax import Definition, bind, dotted
 
 _OTHER_JITS = ("numba", "jax", "torch", "cupy", "taichi")
 
 
 @dataclass(frozen=True)
-class Launch:
+class KernelLaunch:
     """`kernel[grid](…)` in host code."""
 
     call: ast.Call
     kernel: Function
     grid: ast.expr
     names: Local
-    """What the names of the function mean that it stands in."""
+    """Values of the names in the launching function."""
     scope: Scope
 
     @cached_property
     def given(self) -> dict[str, ast.expr]:
-        """Parameter -> what the launch gives it; empty where `*` or `**` hides that."""
+        """Return parameter → its argument in the launch; empty if `*` or `**` hides the arguments."""
         return bind(self.call, self.kernel.node) or {}
 
 
 @dataclass(frozen=True)
-class Subject:
+class LintedFile:
     """One file, and the files that it imports from."""
 
     path: str
@@ -75,16 +75,16 @@ class Subject:
         )
 
     @cached_property
-    def launches(self) -> tuple[Launch, ...]:
+    def launches(self) -> tuple[KernelLaunch, ...]:
         """The launches in the file whose kernel's text is known."""
-        found: list[Launch] = []
+        found: list[KernelLaunch] = []
         for scope in self._scopes():
             for node in self.flat.of(scope):
                 match node:
                     case ast.Call(func=ast.Subscript(value=launched, slice=grid)) if dotted(launched):
                         kernel = self.called(launched)
                         if kernel is not None and is_jit(kernel.node):
-                            found.append(Launch(node, kernel, grid, self.flat.local(scope), scope))
+                            found.append(KernelLaunch(node, kernel, grid, self.flat.local(scope), scope))
         return tuple(found)
 
     def _scopes(self) -> list[Scope]:
@@ -102,17 +102,17 @@ class Subject:
         return self.trees.body(kernel)
 
     def called(self, node: ast.expr, module: Module | None = None) -> Function | None:
-        """The project's function that a name means; None: it is none, or not known."""
+        """The project's function that a name means; None if it is unknown."""
         name = dotted(node)
         return self.trees.called(name, module or self.module) if name else None
 
-    def finding(self, code: str, node: ast.AST, message: str, mend: str, function: str = "") -> Finding:
+    def finding(self, code: str, node: ast.AST, message: str, mend: str, function: str = "") -> LintFinding:
         """A finding at a node of the file's tree."""
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
-        return Finding(self.path, line, column, code, message, mend, function)
+        return LintFinding(self.path, line, column, code, message, mend, function)
 
 
 def decorator(kernel: Function, name: str) -> ast.Call | None:
-    """The decorator of that last name, with its arguments."""
+    """Return the decorator with this last name, if it is a call."""
     found = (d for d in kernel.node.decorator_list if isinstance(d, ast.Call) and decorator_name(d) == name)
     return next(found, None)

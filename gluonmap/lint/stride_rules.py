@@ -1,4 +1,4 @@
-"""Strides that are assumed positive beside some that are not."""
+"""The rule about strides: a kernel that assumes some of them positive and leaves others out."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import ast
 import re
 from collections.abc import Iterator
 
-from gluonmap.lint.finding import Finding
+from gluonmap.lint.findings import LintFinding
+from gluonmap.lint.flat_trees import Body, call_name, full_name, last_name, listed, unwrapped, written
 from gluonmap.lint.kernel_functions import Function, decorator_name
-from gluonmap.lint.subject import Subject
-from gluonmap.lint.tails import LOADS, accesses
-from gluonmap.lint.trees import Body, call_name, full_name, last_name, listed, same, written
+from gluonmap.lint.linted_file import LintedFile
+from gluonmap.lint.tail_rules import LOADS, accesses
 
 _STRIDE = re.compile(r"(^|_)strides?(_|$|[a-z0-9])", re.IGNORECASE)
 
 
-def check(subject: Subject, body: Body) -> Iterator[Finding]:
+def check(subject: LintedFile, body: Body) -> Iterator[LintFinding]:
     """Yield strides of 32 bits times offsets that no `assume` names, in a Triton kernel that assumes others."""
     kernel = body.function
     assumed: set[str] = set()
@@ -75,7 +75,7 @@ def _is_offset(body: Body, node: ast.expr) -> bool:
             case ast.Call() as call if last_name(call) == "arange":
                 return True
             case other:
-                pending += [inner] if (inner := same(other)) is not None else []
+                pending += [inner] if (inner := unwrapped(other)) is not None else []
     return False
 
 

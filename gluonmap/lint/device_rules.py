@@ -1,4 +1,4 @@
-"""Traps of the machine: what is asked of it at import, and APIs that the kernel's target lacks."""
+"""Rules about the device: queries of it at import, and APIs that the kernel's target lacks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from gluonmap.lint.finding import Finding, Settings
+from gluonmap.lint.autotune_rules import probe_of
+from gluonmap.lint.findings import LintFinding, LintSettings
+from gluonmap.lint.flat_trees import call_name, full_name, last_name, written
 from gluonmap.lint.kernel_functions import Function, Module, is_jit
-from gluonmap.lint.subject import Subject
-from gluonmap.lint.trees import call_name, full_name, last_name, written
-from gluonmap.lint.tuner import probe_of
+from gluonmap.lint.linted_file import LintedFile
 from gluonmap.model import targets
 from gluonmap.model.inspection import FunctionSource
 from gluonmap.source.code_lines import absolute_line, source_of
@@ -19,8 +19,8 @@ from gluonmap.source.syntax import Definition, dotted, text_of
 from gluonmap.source.target_api import excluded_targets, find_api_uses
 
 
-def check(subject: Subject, settings: Settings) -> Iterator[Finding]:
-    """Yield what ties the file to the machine that imports it, or to another target than it is for."""
+def check(subject: LintedFile, settings: LintSettings) -> Iterator[LintFinding]:
+    """Yield the findings about queries at import and about APIs of another target."""
     if "GM301" in settings.codes:
         yield from _at_import(subject)
     if "GM302" in settings.codes:
@@ -33,15 +33,15 @@ _QUERIES = {"get_current_target", "get_device_capability", "get_device_propertie
 _FAMILY_QUERIES = re.compile(r"^triton\.(.*\.)?is_(hip|cuda|xpu|cdna\d?|rdna\d?|hopper|blackwell)\w*$")
 _TESTS = re.compile(r"^test_|_test\.py$|^conftest\.py$")
 _MOST_HOPS = 4
-"""Functions that a question is followed through."""
+"""Calls that a query is followed through."""
 
 
-def _at_import(subject: Subject) -> Iterator[Finding]:
+def _at_import(subject: LintedFile) -> Iterator[LintFinding]:
     if _is_no_module(subject) or "triton" not in subject.text:
         return
-    asking = _Asking(subject)
+    asks_device = _DeviceQueries(subject)
     for calls in _calls_at_import(subject.module.tree):
-        call = next((call for call in calls if asking(call, subject.module)), None)
+        call = next((call for call in calls if asks_device(call, subject.module)), None)
         if call is not None:
             yield subject.finding(
                 "GM301",
@@ -52,8 +52,8 @@ def _at_import(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _is_no_module(subject: Subject) -> bool:
-    """Whether nobody imports the file: a test, or a script."""
+def _is_no_module(subject: LintedFile) -> bool:
+    """Return whether the file is a test or a script, which nobody imports."""
     path = subject.module.path
     if _TESTS.search(path.name) or not path.stem.isidentifier():
         return True
@@ -61,10 +61,10 @@ def _is_no_module(subject: Subject) -> bool:
     return any(dotted(node) == "sys.argv" for node in level if isinstance(node, ast.Attribute))
 
 
-class _Asking:
-    """Whether a call asks the machine for its device."""
+class _DeviceQueries:
+    """The test of whether a call asks the machine for its device."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: LintedFile) -> None:
         self.subject = subject
         self.known: dict[int, bool] = {}
 
@@ -146,7 +146,7 @@ _DENIED = re.compile(
 )
 
 
-def _apis(subject: Subject) -> Iterator[Finding]:
+def _apis(subject: LintedFile) -> Iterator[LintFinding]:
     if "gluon" not in subject.text or "jit" not in subject.text:
         return
     for kernel in subject.kernels:
@@ -159,14 +159,14 @@ def _apis(subject: Subject) -> Iterator[Finding]:
             at = absolute_line(texts[place.file], place) or 1
             here = place.file == sources[0].file
             there = "" if here else f" ({Path(place.file).name}:{at})"
-            yield Finding(
+            yield LintFinding(
                 subject.path, at if here else kernel.node.lineno, 1, "GM302",
                 f"{use.api}{there} does not exist on gfx942, which {kernel.name} is for by {why}",
                 "use the call of cdna3, or say that the kernel is for gfx950", kernel.name,
             )  # fmt: skip
 
 
-def _sources(subject: Subject, kernel: Function) -> tuple[FunctionSource, ...]:
+def _sources(subject: LintedFile, kernel: Function) -> tuple[FunctionSource, ...]:
     """The kernel and the jit functions that it reaches, each with the calls that it makes."""
     order = [kernel]
     places = {id(kernel.node): 0}
@@ -186,8 +186,8 @@ def _sources(subject: Subject, kernel: Function) -> tuple[FunctionSource, ...]:
     return tuple(found)
 
 
-def _meant(subject: Subject, kernel: Function) -> str:
-    """Why the kernel is for gfx942; empty: nothing says so."""
+def _meant(subject: LintedFile, kernel: Function) -> str:
+    """Return why the kernel is for gfx942; "" if nothing says so."""
     path = subject.module.path
     if any(_WORD.search(name) for name in (*path.parts[-3:-1], path.stem)):
         return "its path"

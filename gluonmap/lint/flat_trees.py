@@ -1,4 +1,4 @@
-"""Trees of files as lists, so that no rule walks them again; what names are set to, what expressions are made from."""
+"""Trees of files as lists, so that each is walked once for all rules; values of names, parts of expressions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Scope = Definition | ast.Module
 
 
 class Trees:
-    """What was read of the files of a run, each once."""
+    """The parsed files of a run, each flattened once."""
 
     def __init__(self) -> None:
         self.files = Files()
@@ -30,13 +30,13 @@ class Trees:
         return self.meant[key]
 
     def flat(self, module: Module) -> Flat:
-        """The nodes of a file."""
+        """Return the nodes of a file."""
         if id(module.tree) not in self.flats:
             self.flats[id(module.tree)] = Flat(module.tree)
         return self.flats[id(module.tree)]
 
     def body(self, function: Function) -> Body:
-        """What a function computes."""
+        """Return the body of a function."""
         if id(function.node) not in self.bodies:
             self.bodies[id(function.node)] = Body(function, self.flat(function.module))
         return self.bodies[id(function.node)]
@@ -108,14 +108,14 @@ class Flat:
         return [node for node in self.nodes if isinstance(node, Definition)]
 
     def local(self, scope: Scope) -> Local:
-        """What names are set to in a function, or on the file's own level."""
+        """Return the values of the names in a function, or at the top level of the file."""
         if id(scope) not in self.names:
             self.names[id(scope)] = Local(self.of(scope))
         return self.names[id(scope)]
 
 
 class Local:
-    """What the names of a function, or of a file, are set to."""
+    """The values of the names of a function, or of the top level of a file."""
 
     def __init__(self, nodes: Sequence[ast.AST]) -> None:
         self.values: dict[str, list[ast.expr]] = {}
@@ -153,13 +153,13 @@ class Local:
                 self.functions[name] = node
 
     def value(self, name: str) -> ast.expr | None:
-        """What a name is set to, where there is one such place."""
+        """Return the value of a name that is set once; None otherwise."""
         values = self.values.get(name, [])
         return values[0] if len(values) == 1 and name not in self.opaque else None
 
 
 class Body:
-    """What a function's expressions are made from."""
+    """The body of a function, and the parts that its expressions are made from."""
 
     def __init__(self, function: Function, flat: Flat) -> None:
         self.function = function
@@ -173,11 +173,11 @@ class Body:
         self._made: dict[str, tuple[set[str], set[str]]] = {}
 
     def behind(self, node: ast.AST) -> set[str]:
-        """The names that an expression is made from, those behind its variables too."""
+        """Return the names that an expression is made from, also through its variables."""
         return self._behind(node)[0]
 
     def made_with(self, node: ast.AST) -> set[str]:
-        """The last names of the functions that an expression is made with, behind its variables too."""
+        """Return the last names of the functions that an expression calls, also through its variables."""
         return self._behind(node)[1]
 
     def _behind(self, node: ast.AST) -> tuple[set[str], set[str]]:
@@ -196,7 +196,7 @@ class Body:
         return names, calls
 
     def added(self, node: ast.AST) -> set[str]:
-        """The names that an expression is a sum of, with factors and hints; those behind its variables too."""
+        """Return the names in the terms and factors of a sum, also through its variables and through hints."""
         found: set[str] = set()
         pending: list[ast.AST] = [node]
         while pending:
@@ -208,11 +208,11 @@ class Body:
                 case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
                     pending += [left, right]
                 case other:
-                    pending += [inner] if (inner := same(other)) is not None else []
+                    pending += [inner] if (inner := unwrapped(other)) is not None else []
         return found
 
     def terms(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Iterator[ast.expr]:
-        """The terms of a sum: products, ranges, and what else cannot be split."""
+        """Yield the terms of a sum: products, ranges, and other expressions that cannot be split."""
         match node:
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 yield from self.terms(left, seen)
@@ -222,7 +222,7 @@ class Body:
             case ast.Call() if last_name(node) == "arange":
                 yield node
             case _:
-                inner = same(node)
+                inner = unwrapped(node)
                 if inner is not None:
                     yield from self.terms(inner, seen)
                 else:
@@ -244,8 +244,8 @@ def _parts(nodes: Sequence[ast.AST]) -> tuple[set[str], set[str]]:
 _HINTS = ("multiple_of", "max_contiguous", "max_constancy", "expand_dims", "broadcast_to", "convert_layout", "cast")
 
 
-def same(node: ast.AST) -> ast.expr | None:
-    """`x` of `x[:, None]`, `x.to(t)` and `tl.multiple_of(x, 8)`; None: it is none of these."""
+def unwrapped(node: ast.AST) -> ast.expr | None:
+    """Return `x` of `x[:, None]`, `x.to(t)` and `tl.multiple_of(x, 8)`; None for another expression."""
     match node:
         case ast.Subscript(value=value) | ast.Call(func=ast.Attribute(attr="to" | "expand_dims", value=value)):
             return value
@@ -255,7 +255,7 @@ def same(node: ast.AST) -> ast.expr | None:
 
 
 def last_name(call: ast.Call) -> str:
-    """The last name of what is called: "load" of `tl.load(…)`, "store" of `ring.index(0).store(…)`."""
+    """Return the last name of the called function: "load" of `tl.load(…)`, "store" of `ring.index(0).store(…)`."""
     function = call.func
     return (
         function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
@@ -263,14 +263,14 @@ def last_name(call: ast.Call) -> str:
 
 
 def argument(call: ast.Call, name: str, place: int) -> ast.expr | None:
-    """The argument of a call by its name, else by its place."""
+    """Return the argument of a call by its name, else by its place."""
     named = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
     plain = call.args[place] if place < len(call.args) else None
     return named if named is not None else plain if not isinstance(plain, ast.Starred) else None
 
 
 def written(node: ast.AST, most: int = 60) -> str:
-    """An expression on one line, cut where it is long."""
+    """Return an expression on one line, cut if it is long."""
     text = " ".join(ast.unparse(node).split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
@@ -283,12 +283,12 @@ def listed(names: Sequence[str], most: int = 6) -> str:
 
 
 def full_name(name: str, module: Module) -> str:
-    """The dotted name that a name of the file stands for, as far as its imports tell."""
+    """Return the full dotted name of a name in the file, by its imports."""
     first, _, rest = name.partition(".")
     origin, level, member = module.imports.get(first, (first, 0, ""))
     return "." * level + ".".join(part for part in (origin, member, rest) if part)
 
 
 def call_name(call: ast.Call) -> str:
-    """The dotted name of what is called; "" where it is none."""
+    """Return the dotted name of the called function; "" for another expression."""
     return dotted(call.func)

@@ -1,4 +1,4 @@
-"""Traps of the autotuner: what is raced, when the race is held again, and the grid that its winner is launched with."""
+"""Rules about the autotuner: its configurations, its key, and the grid that the winner is launched with."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gluonmap.lint.counting import UNKNOWN, Count, Counter
-from gluonmap.lint.finding import Finding, Settings
-from gluonmap.lint.host_code import decorated
+from gluonmap.lint.config_count import UNKNOWN, ConfigCount, ConfigCounter
+from gluonmap.lint.findings import LintFinding, LintSettings
+from gluonmap.lint.flat_trees import Body, Local, argument, call_name, full_name, last_name, listed, written
+from gluonmap.lint.host_code import read_decorators
 from gluonmap.lint.kernel_functions import Function
-from gluonmap.lint.key_advice import Argument, advise
+from gluonmap.lint.key_advice import KeyArgument, advise
+from gluonmap.lint.linted_file import KernelLaunch, LintedFile, decorator
 from gluonmap.lint.parameter_flow import GRID, HEURISTIC, LOOP, MASK, TILE_COUNT, Use
-from gluonmap.lint.subject import Launch, Subject, decorator
-from gluonmap.lint.trees import Body, Local, argument, call_name, full_name, last_name, listed, written
 from gluonmap.model.errors import UsageError
 from gluonmap.model.targets import LAUNCH_OPTIONS, TARGETS
 from gluonmap.spec import probe_file
@@ -25,8 +25,8 @@ _AMD_KNOBS = frozenset(
 _OVERRIDDEN = ("num_warps", "num_stages", "num_ctas")
 
 
-def check(subject: Subject, settings: Settings) -> Iterator[Finding]:
-    """Yield what is wrong with the file's configurations, keys and grids."""
+def check(subject: LintedFile, settings: LintSettings) -> Iterator[LintFinding]:
+    """Yield the findings about the file's configurations, keys and grids."""
     for call in subject.flat.calls:
         if last_name(call) == "Config":
             yield from _config(subject, call)
@@ -44,7 +44,7 @@ def check(subject: Subject, settings: Settings) -> Iterator[Finding]:
 # ---- configurations ------------------------------------------------------------------------------------------------
 
 
-def _config(subject: Subject, call: ast.Call) -> Iterator[Finding]:
+def _config(subject: LintedFile, call: ast.Call) -> Iterator[LintFinding]:
     if full_name(call_name(call), subject.module).split(".")[0] != "triton":
         return
     for keyword in call.keywords:
@@ -67,12 +67,16 @@ def _config(subject: Subject, call: ast.Call) -> Iterator[Finding]:
             )
 
 
-def _counted(subject: Subject, tuner: ast.Call) -> Count:
+def _counted(subject: LintedFile, tuner: ast.Call) -> ConfigCount:
     configs = argument(tuner, "configs", 0)
-    return Counter(subject.trees, subject.module, subject.globals).count(configs) if configs is not None else UNKNOWN
+    return (
+        ConfigCounter(subject.trees, subject.module, subject.globals).count(configs) if configs is not None else UNKNOWN
+    )
 
 
-def _list(subject: Subject, kernel: Function, tuner: ast.Call, many: Count, settings: Settings) -> Iterator[Finding]:
+def _list(
+    subject: LintedFile, kernel: Function, tuner: ast.Call, many: ConfigCount, settings: LintSettings
+) -> Iterator[LintFinding]:
     configs = argument(tuner, "configs", 0) or tuner
     if many.high == 1:  # an empty list is mostly filled by other means
         yield subject.finding(
@@ -97,14 +101,14 @@ def _list(subject: Subject, kernel: Function, tuner: ast.Call, many: Count, sett
 # ---- the key -------------------------------------------------------------------------------------------------------
 
 
-def _key(subject: Subject, kernel: Function, call: ast.Call) -> Iterator[Finding]:
+def _key(subject: LintedFile, kernel: Function, call: ast.Call) -> Iterator[LintFinding]:
     path = subject.module.path
     try:
-        told = advise(path, kernel.name, probe_of(path, kernel.name), files=subject.trees.files)
+        advice = advise(path, kernel.name, probe_of(path, kernel.name), files=subject.trees.files)
     except UsageError:  # a function that another one holds
         return
-    varying = _Varying(subject, kernel, told.key or ())
-    missing = [(item.name, use) for item in told.arguments if item.name in told.missing if (use := _deciding(item))]
+    varying = _Varying(subject, kernel, advice.key or ())
+    missing = [(item.name, use) for item in advice.arguments if item.name in advice.missing if (use := _deciding(item))]
     missing = [(name, use) for name, use in missing if varying(name)]
     if missing:
         names = [name for name, _ in missing]
@@ -132,7 +136,7 @@ _STRONG = (LOOP, TILE_COUNT, GRID, HEURISTIC, MASK)
 """What is named first."""
 
 
-def _deciding(item: Argument) -> Use | None:
+def _deciding(item: KeyArgument) -> Use | None:
     """The use of an argument that says most; None where it decides branches alone."""
     uses = [use for use in item.uses if use.kind in _STRONG]
     if item.constexpr:  # `HEADS // GROUPS` of two constexprs is a ratio, not a number of tiles
@@ -148,7 +152,7 @@ def _place(use: Use) -> str:
 class _Varying:
     """Whether an argument can change while the key stays, as far as the launches in the file tell."""
 
-    def __init__(self, subject: Subject, kernel: Function, key: Sequence[str]) -> None:
+    def __init__(self, subject: LintedFile, kernel: Function, key: Sequence[str]) -> None:
         self.launches = [launch for launch in subject.launches if launch.kernel.node is kernel.node]
         self.module, self.key, self.globals = subject.module, key, subject.globals
 
@@ -156,7 +160,7 @@ class _Varying:
         known = [launch for launch in self.launches if name in launch.given]
         return not known or any(self._varies(launch, name) for launch in known)
 
-    def _varies(self, launch: Launch, name: str) -> bool:
+    def _varies(self, launch: KernelLaunch, name: str) -> bool:
         keyed = [launch.given[key] for key in self.key if key in launch.given]
         fixed = {written(node) for node in keyed} | self._atoms(keyed, launch.names, frozenset())
         return bool(self._atoms([launch.given[name]], launch.names, frozenset(fixed)))
@@ -214,11 +218,11 @@ def _is_mode(value: ast.expr) -> bool:
 # ---- the grid ------------------------------------------------------------------------------------------------------
 
 
-def _grids(subject: Subject) -> Iterator[Finding]:
+def _grids(subject: LintedFile) -> Iterator[LintFinding]:
     for launch in subject.launches:
         if decorator(launch.kernel, "autotune") is None or not _is_fixed(launch.grid, launch.names):
             continue
-        tuned = decorated(launch.kernel).tuned
+        tuned = read_decorators(launch.kernel).tuned
         steps = [name for name in _program_steps(subject.body(launch.kernel)) if name in tuned]
         if steps:
             yield subject.finding(

@@ -1,4 +1,4 @@
-"""Loads and stores that leave the tail unmasked."""
+"""The rule about tails: loads and stores that the last tile takes past the tensor, without a mask."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gluonmap.lint.finding import Finding
-from gluonmap.lint.subject import Launch, Subject
-from gluonmap.lint.trees import Body, argument, call_name, last_name, written
+from gluonmap.lint.findings import LintFinding
+from gluonmap.lint.flat_trees import Body, argument, call_name, last_name, written
+from gluonmap.lint.linted_file import KernelLaunch, LintedFile
 
 _ACCESSES = {"load": (0, 1), "store": (0, 2), "buffer_load": (1, 2), "buffer_store": (2, 3)}
-"""Access -> places of the address or the offsets, and of the mask."""
+"""Access function -> places of the address or the offsets, and of the mask."""
 
 LOADS = frozenset(("load", "buffer_load"))
 """Functions whose result is data of a tensor."""
@@ -21,7 +21,7 @@ Tile = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Access:
+class TileAccess:
     """One load or store at an address."""
 
     call: ast.Call
@@ -29,17 +29,17 @@ class Access:
     mask: ast.expr | None
     conditional: bool
     bounds: dict[Tile, ast.Compare]
-    """Tiles that the mask holds below a size of the run."""
+    """Tile → the comparison of the mask that keeps it below a run-time size."""
     covered: frozenset[Tile]
-    """Tiles that the mask speaks of at all."""
+    """Tiles that occur in the mask."""
 
     @property
     def what(self) -> str:
         return last_name(self.call)
 
 
-def check(subject: Subject, body: Body) -> Iterator[Finding]:
-    """Yield the accesses of a kernel that the last tile of a program takes past the tensor."""
+def check(subject: LintedFile, body: Body) -> Iterator[LintFinding]:
+    """Yield the accesses of a kernel whose last tile reaches past the tensor."""
     if not any(last_name(call) == "program_id" for call in body.calls):
         return
     tiles = {name: tile for name in body.values if (tile := _tile_of(body, name))}
@@ -54,16 +54,21 @@ def check(subject: Subject, body: Body) -> Iterator[Finding]:
             continue
         used = {tiles[name]: name for name in sorted(body.added(access.address)) if name in tiles}
         for tile in sorted(used.keys() - access.covered):
-            finding = _told(subject, body, access, tile, used[tile], masked)
+            finding = _finding(subject, body, access, tile, used[tile], masked)
             if finding is not None:
                 yield finding
                 break
 
 
-def _told(
-    subject: Subject, body: Body, access: Access, tile: Tile, name: str, masked: dict[Tile, tuple[int, ast.Compare]]
-) -> Finding | None:
-    """What is wrong with an access that has no mask for a tile; None where its tail may be none."""
+def _finding(
+    subject: LintedFile,
+    body: Body,
+    access: TileAccess,
+    tile: Tile,
+    name: str,
+    masked: dict[Tile, tuple[int, ast.Compare]],
+) -> LintFinding | None:
+    """Return the finding about an access without a mask for a tile; None if the tile may always be whole."""
     launches = [launch for launch in subject.launches if launch.kernel.node is body.function.node]
     if any(_padded(body, access.address, launch) for launch in launches):
         return None
@@ -83,8 +88,8 @@ def _told(
     )
 
 
-def accesses(body: Body, tiles: Mapping[str, Tile]) -> Iterator[Access]:
-    """Loads and stores at addresses: descriptors, block pointers and shared memory have bounds of their own."""
+def accesses(body: Body, tiles: Mapping[str, Tile]) -> Iterator[TileAccess]:
+    """Loads and stores at addresses: descriptors, block pointers and shared memory bring their own bounds."""
     conditional = {id(inner) for node in body.nodes if isinstance(node, ast.If | ast.IfExp) for inner in ast.walk(node)}
     for call in body.calls:
         root, _, last = call_name(call).rpartition(".")
@@ -101,7 +106,7 @@ def accesses(body: Body, tiles: Mapping[str, Tile]) -> Iterator[Access]:
         bounds = _bounds(body, tiles, mask) if mask is not None else {}
         named = body.behind(mask) if mask is not None else set()
         covered = frozenset({*bounds, *(tiles[name] for name in named if name in tiles)})
-        yield Access(call, address, mask, id(call) in conditional, bounds, covered)
+        yield TileAccess(call, address, mask, id(call) in conditional, bounds, covered)
 
 
 def _tile_of(body: Body, name: str) -> Tile | None:
@@ -160,7 +165,7 @@ def _bounded_elsewhere(body: Body, name: str) -> bool:
     return False
 
 
-def _cdiv(body: Body, tile: Tile, launches: list[Launch]) -> str:
+def _cdiv(body: Body, tile: Tile, launches: list[KernelLaunch]) -> str:
     """The `cdiv(size, BLOCK)` that says how many tiles there are, in the kernel or the grids of its launches."""
     block = tile[1]
     for call in body.calls:
@@ -190,12 +195,12 @@ def _is_cdiv(call: ast.Call, blocks: list[str]) -> bool:
     return False
 
 
-def _promises(launch: Launch) -> bool:
+def _promises(launch: KernelLaunch) -> bool:
     """Whether the launching code looks at remainders: then the tail may be none."""
     return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in ast.walk(launch.scope))
 
 
-def _padded(body: Body, address: ast.expr, launch: Launch) -> bool:
+def _padded(body: Body, address: ast.expr, launch: KernelLaunch) -> bool:
     """Whether a launch gives the tensor a size that was rounded up."""
     pending = [launch.given[name] for name in body.added(address) if name in launch.given and name in body.parameters]
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Constexpr parameters that a kernel declares and never reads: a tuner races one program against itself."""
+"""The rule about constexpr parameters that a kernel never reads: a tuner races one program against itself."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import ast
 import re
 from collections.abc import Iterator
 
-from gluonmap.lint.finding import Finding
-from gluonmap.lint.host_code import decorated
+from gluonmap.lint.findings import LintFinding
+from gluonmap.lint.host_code import read_decorators
 from gluonmap.lint.kernel_functions import Function, is_jit, parameters
-from gluonmap.lint.subject import Subject
+from gluonmap.lint.linted_file import LintedFile
 from gluonmap.model.targets import LAUNCH_OPTIONS, NOT_KNOBS, TARGETS
 from gluonmap.source.syntax import Definition, bind
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """Yield each such parameter of a kernel; what a helper never reads is found where a kernel hands it over."""
+def check(subject: LintedFile) -> Iterator[LintFinding]:
+    """Yield the unread parameters of each kernel, also those that only go to helpers that never read them."""
     unread = _Unread(subject)
     for kernel in subject.entries:
         yield from unread(kernel)
@@ -31,16 +31,16 @@ _Place = tuple[ast.Name, ast.Call | None]
 
 
 class _Unread:
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: LintedFile) -> None:
         self.subject = subject
         self.known: dict[tuple[int, str], bool] = {}
         self.places: dict[int, dict[str, list[_Place]]] = {}
         self.host = _host_reads(subject)
 
-    def __call__(self, kernel: Function) -> Iterator[Finding]:
+    def __call__(self, kernel: Function) -> Iterator[LintFinding]:
         if _is_stub(kernel.node):
             return
-        meant = self.host | _OPTIONS | frozenset(decorated(kernel).key or ())
+        meant = self.host | _OPTIONS | frozenset(read_decorators(kernel).key or ())
         constexprs = parameters(kernel.node)
         for item in (*kernel.node.args.posonlyargs, *kernel.node.args.args, *kernel.node.args.kwonlyargs):
             name = item.arg
@@ -86,7 +86,7 @@ class _Unread:
         return all(not self.reads(helper, to) for to, value in bound.items() if value is name)
 
 
-def _host_reads(subject: Subject) -> frozenset[str]:
+def _host_reads(subject: LintedFile) -> frozenset[str]:
     """Names that code of the file asks a configuration or the arguments for: `META["SPLIT_K"]`, `name_key="NAME"`."""
     found: set[object] = set()
     for node in subject.flat.nodes:

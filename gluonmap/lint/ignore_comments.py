@@ -8,28 +8,28 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gluonmap.lint.finding import DEFAULT_CODES, RULES, Finding, Settings
+from gluonmap.lint.findings import DEFAULT_CODES, RULES, LintFinding, LintSettings
 
 _COMMENT = re.compile(r"#\s*gluonmap:\s*ignore(?:\s*\[([^\]]*)\])?")
 
 
 @dataclass(frozen=True)
 class Ignore:
-    """One such comment."""
+    """One comment that hides findings."""
 
     line: int
     column: int
     codes: frozenset[str]
-    """Empty: all."""
+    """Codes that it hides; empty: all."""
     alone: bool
-    """It has a line of its own, and speaks of the next one."""
+    """The comment is alone on its line, and hides findings of the next line too."""
 
-    def hides(self, finding: Finding) -> bool:
+    def hides(self, finding: LintFinding) -> bool:
         here = finding.line in ((self.line, self.line + 1) if self.alone else (self.line,))
         return here and (not self.codes or finding.code in self.codes)
 
 
-def ignores(text: str) -> list[Ignore]:
+def read_ignores(text: str) -> list[Ignore]:
     """Return the comments of a file that hide findings."""
     return list(_read(text)) if "gluonmap:" in text else []
 
@@ -46,7 +46,9 @@ def _read(text: str) -> Iterator[Ignore]:
         return
 
 
-def applied(findings: Sequence[Finding], comments: Sequence[Ignore], path: str, settings: Settings) -> list[Finding]:
+def without_ignored(
+    findings: Sequence[LintFinding], comments: Sequence[Ignore], path: str, settings: LintSettings
+) -> list[LintFinding]:
     """Return the findings that no comment hides, and those about comments that hide nothing."""
     left = [finding for finding in findings if not any(comment.hides(finding) for comment in comments)]
     for comment in comments:
@@ -56,7 +58,7 @@ def applied(findings: Sequence[Finding], comments: Sequence[Ignore], path: str, 
         if (unknown or idle) and "GM002" in settings.codes:
             said = f"names {', '.join(unknown)}, which is no code" if unknown else "hides nothing"
             left.append(
-                Finding(
+                LintFinding(
                     path, comment.line, comment.column, "GM002", f"this ignore comment {said}", "remove or correct it"
                 )
             )
