@@ -26,7 +26,7 @@ from gluonmap.acquire import Answer, Learned, LearningProgress, Oracle, learn  #
 from gluonmap.acquire.answers import ReasonKey, reason_key  # noqa: E402
 from gluonmap.acquire.space import Mask, Rows  # noqa: E402
 from gluonmap.model.candidate import Config, Value  # noqa: E402
-from gluonmap.model.verdict import Outcome  # noqa: E402
+from gluonmap.model.outcomes import Outcome  # noqa: E402
 from gluonmap.probe.recorded_table import ModelWatcher, RecordedTable, Score, read_table  # noqa: E402
 
 WITHIN = 250

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from gluonmap.acquire.answers import Answer, ReasonKey, reason_key
 from gluonmap.acquire.space import Rows, Space, space_of
 from gluonmap.model.candidate import Config, Value
-from gluonmap.model.verdict import Outcome
+from gluonmap.model.outcomes import Outcome
 
 Columns = Mapping[str, Any]
 Rule = Callable[[Columns], Any]

@@ -23,6 +23,7 @@ import msgspec
 from gluonmap.cli.main import cli
 from gluonmap.diff import comparison
 from gluonmap.model import codec, errors, exitcode, race_record, relations, space_map
+from gluonmap.model.outcomes import Outcome
 
 FOLDER = Path(__file__).resolve().parent / "reference"
 WRITTEN = "<!-- Written by docs/reference.py: change the code, then run it. -->"
@@ -153,12 +154,20 @@ def codes_page() -> str:
         if inspect.isclass(kind) and issubclass(kind, errors.GluonmapError)
     ]
     said = [(f"`gluonmap {name}`", cell(told)) for name, command in commands() if (told := codes(command))]
-    told = attribute_texts(ast.parse(inspect.getsource(exitcode)).body)
     statuses = sorted(
-        (status, str(exitcode.OUTCOME_OF_STATUS[status]), cell(told[name]))
-        for name, status in vars(exitcode).items()
-        if name.isupper() and isinstance(status, int)
+        (status, str(outcome), cell(meaning))
+        for outcome in Outcome
+        for status, meaning in outcome.info.statuses.items()
     )
+    counted = [
+        (
+            f"`{outcome}`",
+            cell(outcome.info.word),
+            str(outcome.info.feasibility),
+            "yes" if outcome.info.evidence else "no",
+        )
+        for outcome in Outcome
+    ]
     signals = ", ".join(sorted(signal.name for signal in exitcode.CRASH_SIGNALS))
     return (
         "\n\n".join(
@@ -186,6 +195,8 @@ def codes_page() -> str:
                 "The process of one candidate ends with one of these, and so does `gluonmap repeat`. "
                 + cell(" ".join((exitcode.__doc__ or "").split("\n\n", 1)[1].split())),
                 table(("status", "outcome", "means"), [(str(status), *rest) for status, *rest in statuses]),
+                "A configuration counts by its outcome; constraints are checked against outcomes that are evidence:",
+                table(("outcome", "means", "counts as", "evidence"), counted),
                 f"A signal that a process draws upon itself is CRASHED, with the signal's name: {signals}. A process "
                 "that is killed at its deadline is HUNG. Anything else is no verdict: it is asked again once, then "
                 "recorded as `unknown`.",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from gluonmap.model.candidate import Config
-from gluonmap.model.verdict import Outcome
+from gluonmap.model.outcomes import Outcome
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,7 +32,8 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.outcome in KNOWN
 
 
-KNOWN = frozenset((Outcome.PASS, Outcome.REJECTED, Outcome.CRASHED, Outcome.NO_RESOURCES))
+KNOWN = frozenset(outcome for outcome in Outcome if outcome.info.evidence and outcome.info.from_compile)
+"""Outcomes that the learner takes as labels: evidence that a compile gives."""
 
 Oracle = Callable[[Sequence[Config]], Sequence[Answer]]
 """Answers configurations, in their order."""

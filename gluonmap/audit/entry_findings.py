@@ -15,12 +15,11 @@ from gluonmap.audit.judged_entry import JudgedEntry
 from gluonmap.audit.shipped_files import ShippedEntry, ShippedFile
 from gluonmap.audit.wording import entry_name, listed, named, place_of, shown
 from gluonmap.constraints.semantics import holds, scope_of
-from gluonmap.model import targets
+from gluonmap.model import outcomes, targets
 from gluonmap.model.candidate import Value, same
 from gluonmap.model.knobs import KnobClass, KnobKind
-from gluonmap.model.outcomes import Feasibility
+from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Outcome
 
 
 class AuditContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,14 +109,6 @@ def _by_key(pairs: Iterator[tuple[ShippedEntry, str]]) -> Iterator[tuple[str, li
 
 # ---- what became of entries ----------------------------------------------------------------------------------------
 
-_FATES = {
-    Outcome.CRASHED: (FindingKind.ABORTS, "kills the compiler", "kill the compiler"),
-    Outcome.REJECTED: (FindingKind.REJECTED, "is rejected", "are rejected"),
-    Outcome.NO_RESOURCES: (FindingKind.OVER_BUDGET, "is over a budget", "are over a budget"),
-    Outcome.HUNG: (FindingKind.HUNG, "does not end", "do not end"),
-    Outcome.WRONG: (FindingKind.REJECTED, "computes wrong numbers", "compute wrong numbers"),
-    Outcome.UNSAFE: (FindingKind.REJECTED, "is unsafe", "are unsafe"),
-}
 _PREDICTED = (
     FindingKind.REJECTED,
     "fails by the map's constraints, uncompiled",
@@ -138,8 +129,8 @@ def _fates(judged: Sequence[JudgedEntry]) -> Iterator[AuditFinding]:
         first = group[0]
         kind, *verbs = _SILENT
         if first.verdict is Feasibility.INFEASIBLE:
-            known = first.outcome in Outcome.__members__
-            kind, *verbs = _FATES.get(Outcome(first.outcome), _PREDICTED) if known else _PREDICTED
+            outcome = outcomes.named(first.outcome)
+            kind, *verbs = _fate(outcome) if outcome and outcome.failed else _PREDICTED
         how = f" ({first.how})" if first.how and first.how not in ("budget", "deadline") else ""
         at = f" at {first.at}" if first.at else ""
         why = f": {first.reason}" if first.reason else ""
@@ -161,6 +152,20 @@ def _fates(judged: Sequence[JudgedEntry]) -> Iterator[AuditFinding]:
         verb = "compiles" if len(too_big) == 1 else "compile"
         text = f"{_who(too_big)} {verb}, but no work-group fits: too many registers or too much shared memory"
         yield found(FindingKind.OVER_BUDGET, text, *(place_of(item.bound.entry) for item in too_big))
+
+
+def _fate(outcome: Outcome) -> tuple[FindingKind, str, str]:
+    """Return the kind of finding for a failing outcome, with its verb phrase for one entry and for several."""
+    match outcome:
+        case Outcome.CRASHED:
+            kind = FindingKind.ABORTS
+        case Outcome.NO_RESOURCES:
+            kind = FindingKind.OVER_BUDGET
+        case Outcome.HUNG:
+            kind = FindingKind.HUNG
+        case _:
+            kind = FindingKind.REJECTED
+    return kind, outcome.info.phrase, outcome.info.plural
 
 
 def _blamed(group: Sequence[JudgedEntry]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from gluonmap.audit.rule_space import RuleSpace
 from gluonmap.audit.wording import shown
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.errors import UsageError
-from gluonmap.model.outcomes import Feasibility
+from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.probe import rebuild
 from gluonmap.query.feasibility import Basis, Judge
@@ -88,7 +88,7 @@ def _judged(bound: BoundEntry, judge: Judge, reduced: ReducedSpace) -> JudgedEnt
         verdict=found.verdict,
         basis=basis,
         config=config,
-        outcome=found.outcome or ("PASS" if passing else "unknown"),
+        outcome=found.outcome or (Outcome.PASS.value if passing else "unknown"),
         reason=found.reason or (f"{found.basis} {untried}".rstrip() if unknown else ""),
         at=found.line,
         digest=found.digest,

@@ -18,8 +18,9 @@ from gluonmap.model.candidate import Candidate, Config, Value, same
 from gluonmap.model.dtypes import describe_argument
 from gluonmap.model.errors import UsageError
 from gluonmap.model.events import Event
+from gluonmap.model.outcomes import COMPILED
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import COMPILED, Verdict, digest_of, passed
+from gluonmap.model.verdict import Verdict, digest_of, passed
 from gluonmap.probe import map_fold, rebuild, screen
 from gluonmap.runner import journal
 from gluonmap.spec.description import Description

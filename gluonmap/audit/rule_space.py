@@ -9,10 +9,9 @@ from gluonmap.audit.findings import Counterexample
 from gluonmap.constraints.counting import TooEntangled
 from gluonmap.constraints.semantics import holds
 from gluonmap.model.candidate import Config, Value
-from gluonmap.model.outcomes import Feasibility
+from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.relations import Relation
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Outcome
 from gluonmap.query.feasibility import Basis, Judge, domains_of, moves_of
 from gluonmap.query.observations import config_key
 from gluonmap.query.reduced_space import ReducedSpace, reduced_space

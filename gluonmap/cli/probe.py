@@ -14,6 +14,7 @@ from gluonmap.cli.kernel_options import flags, settings_of
 from gluonmap.cli.option_values import names_of
 from gluonmap.cli.reexec import become
 from gluonmap.model.errors import UsageError
+from gluonmap.model.outcomes import COMPILED
 
 if TYPE_CHECKING:
     from gluonmap.model.space_map import SpaceMap
@@ -126,4 +127,4 @@ def probe(kernel_file: Path, **options: Any) -> None:
             print_one_or_list(maps)
         elif len(maps) > 1:
             map_output.render_heads(maps)
-    sys.exit(1 if any(space.outcome not in ("PASS", "NOT_EXECUTED") for space in maps) else 0)
+    sys.exit(1 if any(space.outcome not in COMPILED for space in maps) else 0)

@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gluonmap.model.events import Event
-from gluonmap.model.verdict import Outcome, Verdict
+from gluonmap.model.outcomes import Outcome
+from gluonmap.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

@@ -22,7 +22,7 @@ def map_to_race(
     """
     from gluonmap.cli.progress import ProgressDisplay
     from gluonmap.model import codec
-    from gluonmap.model.verdict import COMPILED
+    from gluonmap.model.outcomes import COMPILED
     from gluonmap.probe.each_target import probe_this_device
     from gluonmap.probe.settings import Settings, default_jobs, default_memory_bytes
     from gluonmap.runner import environment

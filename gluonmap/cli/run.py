@@ -13,6 +13,7 @@ from gluonmap.cli.kernel_options import flags, settings_of
 from gluonmap.cli.option_values import names_of, values_by_name
 from gluonmap.cli.reexec import become
 from gluonmap.model.errors import UsageError
+from gluonmap.model.outcomes import Outcome
 
 _TAKEN = (
     *("target", "kernel", "sets", "config", "args", "derive", "grid", "regime", "probe_file"),
@@ -72,4 +73,4 @@ def run(kernel_file: Path, shape: str, trace: Path | None, as_json: bool, **opti
                 executed.render(found[-1], Console(), first=len(found) == 1)
     if as_json:
         print_one_or_list(found)
-    sys.exit(0 if all(item.outcome == "PASS" for item in found) else 1)
+    sys.exit(0 if all(item.outcome == Outcome.PASS for item in found) else 1)

@@ -11,8 +11,8 @@ from gluonmap.diff.bridge import Bridge
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config, Stage, Value
 from gluonmap.model.joint_map import Joint, Standing
+from gluonmap.model.outcomes import COMPILED
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import COMPILED
 
 CAUSES = ("kernel", "target", "Triton", "source", "arguments", "fixed", "derived")
 """Circumstances that can change what is compiled."""

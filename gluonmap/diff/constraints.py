@@ -15,7 +15,7 @@ from gluonmap.diff.bridge import Bridge
 from gluonmap.diff.spaces import Common, Tables, negated
 from gluonmap.model import targets
 from gluonmap.model.joint_map import Constraint, Joint, Standing
-from gluonmap.model.verdict import Outcome
+from gluonmap.model.outcomes import Outcome
 from gluonmap.query.equivalence import shape_of, table_over
 
 

@@ -11,8 +11,7 @@ from gluonmap.diff.circumstances import stage, watched
 from gluonmap.diff.resources import ProgramPair
 from gluonmap.model.candidate import Config
 from gluonmap.model.joint_map import Standing
-from gluonmap.model.outcomes import Feasibility
-from gluonmap.model.verdict import Outcome
+from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.query.feasibility import Basis, Judgement
 
 

@@ -10,9 +10,8 @@ import msgspec
 from gluonmap.diff.bridge import Bridge
 from gluonmap.model.candidate import Value, same
 from gluonmap.model.knobs import Effect, KnobClass, KnobKind
-from gluonmap.model.outcomes import Feasibility, feasibility
+from gluonmap.model.outcomes import COMPILED, Feasibility, Outcome, feasibility
 from gluonmap.model.space_map import SpaceMap, ValueMap
-from gluonmap.model.verdict import COMPILED, Outcome
 
 
 class Turn(StrEnum):

@@ -9,7 +9,8 @@ import msgspec
 from gluonmap.diff.bridge import Bridge, PairedJudgement
 from gluonmap.diff.circumstances import vendor
 from gluonmap.model.candidate import Config
-from gluonmap.model.verdict import COMPILED, Figures, Resources
+from gluonmap.model.outcomes import COMPILED
+from gluonmap.model.verdict import Figures, Resources
 from gluonmap.query.observations import Observation
 
 

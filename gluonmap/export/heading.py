@@ -8,8 +8,8 @@ from gluonmap.handoff.spelled import PREFIX
 from gluonmap.model.candidate import Value
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import Constraint
+from gluonmap.model.outcomes import COMPILED
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import COMPILED
 
 UNTIMED = "Every configuration was compiled and passed. None was timed: nothing here is tuned."
 PREDICTED = (

@@ -10,8 +10,8 @@ from gluonmap.export.expressions import Domains, expression_of
 from gluonmap.export.heading import PREDICTED, check_names, evidence, heading, is_spelled, literal
 from gluonmap.model.candidate import Value
 from gluonmap.model.joint_map import Standing
+from gluonmap.model.outcomes import COMPILED
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import COMPILED
 from gluonmap.query.feasibility import domains_of, execution_constraints
 
 

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TypeGuard
 
 import msgspec
 
 from gluonmap.model.candidate import Proof, Stage
-
-
-class Outcome(StrEnum):
-    """What became of one candidate. Only ever added to."""
-
-    PASS = "PASS"
-    REJECTED = "REJECTED"
-    CRASHED = "CRASHED"
-    NO_RESOURCES = "NO_RESOURCES"
-    HUNG = "HUNG"
-    WRONG = "WRONG"
-    UNSAFE = "UNSAFE"
-    SKIPPED = "SKIPPED"
-    NOT_EXECUTED = "NOT_EXECUTED"
-
-    @property
-    def compiled(self) -> bool:
-        """Nothing speaks against the candidate: it passed, or it compiled and the model on the CPU lacks something."""
-        return self in COMPILED
-
-
-COMPILED = (Outcome.PASS, Outcome.NOT_EXECUTED)
-
-"""Outcomes that say nothing against a candidate."""
+from gluonmap.model.outcomes import Outcome
 
 
 class Location(msgspec.Struct, frozen=True, omit_defaults=True):

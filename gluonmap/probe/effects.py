@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gluonmap.model.knobs import Effect, KnobClass
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import ValueMap
-from gluonmap.model.verdict import Outcome, Program, Verdict
+from gluonmap.model.verdict import Program, Verdict
 
 FORBIDDING = (Effect.ABORTING, Effect.CHANGES_RESULT)
 """Effects of values that a tuner must not choose."""

@@ -10,8 +10,9 @@ from gluonmap.constraints.semantics import holds
 from gluonmap.model.candidate import Candidate, Config, Stage, Value, same
 from gluonmap.model.events import Event, Listener
 from gluonmap.model.joint_map import Joint, Refused, Verified
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Answer, Outcome, Verdict, compiled
+from gluonmap.model.verdict import Answer, Verdict, compiled
 from gluonmap.probe.joint_search import INTERRUPTED
 from gluonmap.query.feasibility import execution_constraints
 from gluonmap.runner import journal
@@ -124,7 +125,7 @@ class _ProgramExecutions:
             answer = self.answers.get(key)
             if key in unasked:
                 kept.append(program)
-            elif not isinstance(answer, Verdict) or answer.outcome in (Outcome.SKIPPED, Outcome.NOT_EXECUTED):
+            elif not isinstance(answer, Verdict) or answer.outcome.undecided:
                 silent += 1
                 kept.append(program)
             elif answer.outcome is Outcome.PASS:

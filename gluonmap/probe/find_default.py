@@ -11,9 +11,10 @@ from gluonmap.model.errors import OracleFault, UsageError
 from gluonmap.model.events import Event, Listener
 from gluonmap.model.inspection import Inspection
 from gluonmap.model.knobs import KnobKind
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import Target
-from gluonmap.model.verdict import Answer, Fault, Outcome, Verdict
+from gluonmap.model.verdict import Answer, Fault, Verdict
 from gluonmap.probe import map_fold, map_writer, repair_baseline, screen
 from gluonmap.probe.campaign import Campaign
 from gluonmap.probe.repair_baseline import BaselineRepair, RepairSpace

@@ -6,7 +6,8 @@ from gluonmap import acquire
 from gluonmap.model import codec
 from gluonmap.model.candidate import Candidate, Config
 from gluonmap.model.errors import UsageError
-from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Verdict, digest_of
+from gluonmap.model.outcomes import Outcome
+from gluonmap.model.verdict import Answer, Fault, Location, Verdict, digest_of
 from gluonmap.spec.description import Description
 
 SEPARATOR = "::"

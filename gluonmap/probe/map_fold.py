@@ -11,8 +11,9 @@ import msgspec
 from gluonmap.model.candidate import Candidate, Config, Value, same
 from gluonmap.model.inspection import Inspection
 from gluonmap.model.knobs import Effect
+from gluonmap.model.outcomes import COMPILED, Outcome
 from gluonmap.model.space_map import KnobMap, Measured, OnDevice, Recipe, SpaceMap, ValueMap
-from gluonmap.model.verdict import COMPILED, Answer, Fault, Outcome, Verdict, compiled, digest_of
+from gluonmap.model.verdict import Answer, Fault, Verdict, compiled, digest_of
 from gluonmap.probe.current_lines import Lines
 from gluonmap.probe.effects import changes_result, classify, program_difference
 from gluonmap.probe.reasons import KnobReasons

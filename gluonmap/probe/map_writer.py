@@ -12,9 +12,9 @@ from gluonmap.model import codec, targets
 from gluonmap.model.errors import UsageError
 from gluonmap.model.events import Event
 from gluonmap.model.inspection import Inspection
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import Target
-from gluonmap.model.verdict import Outcome
 from gluonmap.probe import map_fold
 from gluonmap.probe.campaign import Campaign
 from gluonmap.probe.current_lines import current_lines

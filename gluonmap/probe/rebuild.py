@@ -17,8 +17,8 @@ from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.inspection import Parameter
 from gluonmap.model.knobs import KnobKind
+from gluonmap.model.outcomes import OUTCOME_OF_STATUS, Outcome
 from gluonmap.model.space_map import SpaceMap, ValueMap
-from gluonmap.model.verdict import Outcome
 from gluonmap.spec.description import Description, ExecutionRequest, Knob
 from gluonmap.worker.protocol import EVIDENCE_FILE, Bench, Evidence, Job, KernelFile
 
@@ -136,7 +136,7 @@ def _outcome(status: int, evidence: Evidence | None) -> tuple[str, str]:
     if evidence is None or evidence.status != status:
         return "unknown", ""
     digest = evidence.program.digest if evidence.program else ""
-    return exitcode.OUTCOME_OF_STATUS[status].value, digest
+    return OUTCOME_OF_STATUS[status].value, digest
 
 
 def _compared(outcome: str, digest: str, space: SpaceMap, moves: Config) -> str:

@@ -9,8 +9,9 @@ from gluonmap.model import exitcode
 from gluonmap.model.candidate import Config
 from gluonmap.model.errors import OracleFault, UsageError
 from gluonmap.model.inspection import Inspection
+from gluonmap.model.outcomes import COMPILED
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import COMPILED, Answer, Fault, Verdict
+from gluonmap.model.verdict import Answer, Fault, Verdict
 from gluonmap.probe import rebuild
 from gluonmap.probe.current_lines import current_lines
 from gluonmap.probe.settings import IMPORT_DEADLINE_S, LEAST_DEADLINE_S, default_jobs, default_memory_bytes

@@ -17,7 +17,7 @@ from gluonmap.acquire.answers import KNOWN, Answer
 from gluonmap.acquire.space import Mask, Rows, space_of
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.errors import StorageFault, UsageError
-from gluonmap.model.verdict import Outcome
+from gluonmap.model.outcomes import Outcome
 
 
 @dataclass(frozen=True)

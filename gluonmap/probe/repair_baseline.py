@@ -19,8 +19,9 @@ from gluonmap.constraints import expressions
 from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import LiteralRule
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.targets import Target
-from gluonmap.model.verdict import Answer, Outcome, Verdict, passed
+from gluonmap.model.verdict import Answer, Verdict, passed
 
 BATCH = 8
 """Candidates that are asked at once. More would keep more cores busy, and ask more that an answer makes needless."""

@@ -9,14 +9,13 @@ from gluonmap.model.candidate import Candidate, Value, same
 from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import Inspection, LiteralRule
 from gluonmap.model.knobs import KnobKind
-from gluonmap.model.verdict import Answer, Outcome, Verdict
+from gluonmap.model.verdict import Answer, Verdict
 from gluonmap.probe.effects import changes_result
 from gluonmap.runner.journal import key_of
 from gluonmap.source.literal_rules import read_literal_rules
 from gluonmap.source.reads import find_reads
 from gluonmap.spec.description import Description
 
-EXECUTED_WRONG = (Outcome.WRONG, Outcome.UNSAFE, Outcome.CRASHED, Outcome.HUNG)
 """Outcomes of an execution that speak against a value."""
 
 
@@ -45,7 +44,7 @@ def values_failing_when_executed(description: Description, answers: Mapping[str,
     found: dict[str, list[Value]] = {}
     for (name, place), candidate in singles(description).items():
         answer = answers.get(key_of(candidate))
-        if isinstance(answer, Verdict) and answer.stage.executes and answer.outcome in EXECUTED_WRONG:
+        if isinstance(answer, Verdict) and answer.stage.executes and answer.outcome.info.from_running_code:
             found.setdefault(name, []).append(description.knobs[name].domain[place])
     return found
 

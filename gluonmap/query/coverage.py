@@ -13,8 +13,7 @@ import numpy.typing as npt
 from gluonmap.constraints.semantics import holds, scope_of
 from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.joint_map import Constraint, Standing
-from gluonmap.model.outcomes import is_evidence
-from gluonmap.model.verdict import Outcome
+from gluonmap.model.outcomes import Outcome, is_evidence
 from gluonmap.query.observations import Observation, Observations
 
 MOST_TUPLES = 10_000

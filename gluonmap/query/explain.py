@@ -11,8 +11,7 @@ from gluonmap.constraints.semantics import holds
 from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.joint_map import Inertness, ValueClasses
 from gluonmap.model.knobs import KnobClass
-from gluonmap.model.outcomes import Feasibility
-from gluonmap.model.verdict import COMPILED
+from gluonmap.model.outcomes import COMPILED, Feasibility
 from gluonmap.query.feasibility import Basis, Judge, Judgement, moves_of
 from gluonmap.query.observations import config_key
 

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from gluonmap.constraints.counting import Elimination, TooEntangled, relation_factor
 from gluonmap.constraints.semantics import scope_of
 from gluonmap.model.candidate import Config, Value
-from gluonmap.model.outcomes import Feasibility, is_evidence
+from gluonmap.model.outcomes import Feasibility, Outcome, is_evidence
 from gluonmap.model.relations import Relation
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Outcome
 from gluonmap.query.feasibility import Judge, complete, domains_of
 from gluonmap.query.observations import Observations, observations
 from gluonmap.query.reduced_space import reduced_space_of

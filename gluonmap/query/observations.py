@@ -13,9 +13,9 @@ from enum import StrEnum
 
 from gluonmap.model.candidate import Config
 from gluonmap.model.joint_map import Joint, Refused, Tried, Verified
-from gluonmap.model.outcomes import is_evidence
+from gluonmap.model.outcomes import COMPILED, Outcome, is_evidence
 from gluonmap.model.space_map import SpaceMap, ValueMap
-from gluonmap.model.verdict import COMPILED, Check, Figures, Outcome, Resources, Timing, Verdict, digest_of
+from gluonmap.model.verdict import Check, Figures, Resources, Timing, Verdict, digest_of
 
 ConfigKey = tuple[str, ...]
 """A configuration as a dictionary key."""

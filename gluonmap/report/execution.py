@@ -11,8 +11,9 @@ from msgspec import UnsetType
 from gluonmap.model.candidate import Stage, same
 from gluonmap.model.joint_map import Joint, Refused
 from gluonmap.model.knobs import Effect
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import Measured, SpaceMap, ValueMap
-from gluonmap.model.verdict import Check, Outcome
+from gluonmap.model.verdict import Check
 from gluonmap.report.knobs import knobs_by_class
 from gluonmap.report.marks import DIFFERS, EFFECT_MARKS, executed_on_cpu
 from gluonmap.report.plain_text import Statement, config_text, listed, plural, shorten, value_label, visible

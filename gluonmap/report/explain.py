@@ -10,11 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from gluonmap.model import outcomes
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Constraint, Standing
-from gluonmap.model.outcomes import Feasibility
+from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Outcome
 from gluonmap.probe.spelling import quoted
 from gluonmap.query import coverage
 from gluonmap.query.explain import Explanation, FailingPart, Matter, Neighbour
@@ -23,7 +23,6 @@ from gluonmap.query.observations import observations
 from gluonmap.report import execution
 from gluonmap.report.knobs import source_demand
 from gluonmap.report.map_header import target_name
-from gluonmap.report.marks import outcome_of
 from gluonmap.report.plain_text import config_text, first_line, listed, location, shorten, value_label, visible
 from gluonmap.report.resources import resource_figures
 
@@ -96,7 +95,7 @@ def repeat_command(space: SpaceMap, map_name: str, config: Config) -> str:
 
 def how_known(space: SpaceMap, judgement: Judgement, *, fresh: bool = False) -> str:
     """Return one sentence with the evidence for a judgement."""
-    outcome = outcome_of(judgement.outcome)
+    outcome = outcomes.named(judgement.outcome)
     did = "passes" if judgement.outcome == "PASS" else f"{judgement.outcome}" if outcome else "no answer"
     match judgement.basis:
         case Basis.COMPILED if fresh:

@@ -9,8 +9,8 @@ from gluonmap.model import targets
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Constraint, Joint
 from gluonmap.model.knobs import Effect
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Outcome
 from gluonmap.query import coverage
 from gluonmap.query.constraint_summary import constraint_summary
 from gluonmap.query.observations import Observations, observations

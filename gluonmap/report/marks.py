@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from msgspec import UnsetType
 
+from gluonmap.model import outcomes
 from gluonmap.model.candidate import Stage
 from gluonmap.model.knobs import Effect, KnobClass
+from gluonmap.model.outcomes import COMPILED, Outcome
 from gluonmap.model.space_map import SpaceMap, ValueMap
-from gluonmap.model.verdict import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +23,7 @@ class Mark:
 
 
 OUTCOME_MARKS: dict[Outcome, Mark] = {
-    Outcome.PASS: Mark("✓", "green", "passes"),
-    Outcome.REJECTED: Mark("⊘", "red", "rejected"),
-    Outcome.CRASHED: Mark("✗", "red", "crashed"),
-    Outcome.NO_RESOURCES: Mark("↑", "yellow", "over a resource limit"),
-    Outcome.HUNG: Mark("∞", "yellow", "hung"),
-    Outcome.WRONG: Mark("≠", "red", "wrong numbers"),
-    Outcome.UNSAFE: Mark("!", "red", "unsafe"),
-    Outcome.SKIPPED: Mark("–", "cyan", "skipped"),
-    Outcome.NOT_EXECUTED: Mark("·", "cyan", "not executed"),
+    outcome: Mark(outcome.info.glyph, outcome.info.colour, outcome.info.word) for outcome in Outcome
 }
 
 EFFECT_MARKS: dict[Effect, Mark] = {
@@ -52,31 +45,11 @@ CLASS_COLOURS: dict[KnobClass, str] = {
 }
 """In the order of the reports."""
 
-FAILURES: dict[Outcome, str] = {
-    Outcome.REJECTED: "is rejected",
-    Outcome.CRASHED: "crashes the compiler",
-    Outcome.NO_RESOURCES: "is over a resource limit",
-    Outcome.HUNG: "does not end before the deadline",
-    Outcome.WRONG: "computes wrong numbers",
-    Outcome.UNSAFE: "is unsafe",
-}
-"""Outcomes that speak against a configuration, as a verb phrase."""
-
-NO_EVIDENCE: dict[Outcome, str] = {
-    Outcome.SKIPPED: "was skipped",
-    Outcome.NOT_EXECUTED: "was not executed",
-}
-
 
 DIFFERS = "differs from the baseline"
 """The kind of a WRONG outcome if the baseline's results serve as the reference."""
 STEPS = "steps"
 """The kind of a HUNG outcome if a run on the CPU exceeded its limit of instructions."""
-
-
-def outcome_of(text: str) -> Outcome | None:
-    """Return the outcome named `text`; None for "unknown" and for names that only a newer version knows."""
-    return Outcome(text) if text in Outcome.__members__ else None
 
 
 def executed_on_cpu(space: SpaceMap) -> bool:
@@ -86,28 +59,31 @@ def executed_on_cpu(space: SpaceMap) -> bool:
 
 def baseline_compiled(space: SpaceMap) -> bool:
     """Return whether the baseline compiled and nothing speaks against it, so that values are judged against it."""
-    outcome = outcome_of(space.outcome)
-    return outcome is not None and outcome.compiled
+    return space.outcome in COMPILED
 
 
 def fails(value: ValueMap) -> bool:
     """Return whether a value's outcome speaks against it; so does the outcome of a value that changes the result."""
-    outcome = outcome_of(value.outcome)
-    return outcome in FAILURES or (value.effect is Effect.ABORTING and outcome not in NO_EVIDENCE)
+    outcome = outcomes.named(value.outcome)
+    if outcome is None:
+        return value.effect is Effect.ABORTING
+    return outcome.failed or (value.effect is Effect.ABORTING and not outcome.undecided)
 
 
 def value_mark(value: ValueMap) -> Mark:
     """Return the mark of a value: its outcome where that decides, else its effect."""
     if value.effect is Effect.CHANGES_RESULT:
         return EFFECT_MARKS[value.effect]
-    outcome = outcome_of(value.outcome)
-    decides = outcome in FAILURES or (outcome in NO_EVIDENCE and value.effect in {Effect.UNKNOWN, Effect.ABORTING})
-    return OUTCOME_MARKS[outcome] if outcome is not None and decides else EFFECT_MARKS[value.effect]
+    outcome = outcomes.named(value.outcome)
+    if outcome is None:
+        return EFFECT_MARKS[value.effect]
+    decides = outcome.failed or (outcome.undecided and value.effect in {Effect.UNKNOWN, Effect.ABORTING})
+    return OUTCOME_MARKS[outcome] if decides else EFFECT_MARKS[value.effect]
 
 
 def baseline_mark(space: SpaceMap) -> Mark:
     """Return the mark of the baseline's outcome."""
-    outcome = outcome_of(space.outcome)
+    outcome = outcomes.named(space.outcome)
     return EFFECT_MARKS[Effect.UNKNOWN] if outcome is None else OUTCOME_MARKS[outcome]
 
 

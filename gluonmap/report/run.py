@@ -11,21 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from gluonmap.model.candidate import Config, Value
-from gluonmap.model.verdict import Check, Figures, Outcome, Resources, Verdict
+from gluonmap.model.outcomes import Outcome
+from gluonmap.model.verdict import Check, Figures, Resources, Verdict
 from gluonmap.probe.execute_one import ExecutedConfiguration
 from gluonmap.report import execution, terminal_pieces
 from gluonmap.report.map_header import target_name
 from gluonmap.report.plain_text import config_text, visible
-
-_COLOURS = {Outcome.PASS: "bold green", Outcome.NOT_EXECUTED: "bold magenta", Outcome.SKIPPED: "bold magenta"}
-_SAID = {
-    Outcome.PASS: "right on these inputs under this model of the hardware",
-    Outcome.WRONG: "other numbers than the reference's",
-    Outcome.UNSAFE: "it does what no kernel may do",
-    Outcome.NOT_EXECUTED: "it compiled; the model does not know something that it does, so its numbers are unknown",
-    Outcome.SKIPPED: "it compiled; there was nothing to execute",
-    Outcome.HUNG: "it did not end before its limit",
-}
 
 
 class Executed(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -83,7 +74,7 @@ def _print(result: Executed, console: Console, first: bool) -> None:
     if not first:
         console.print()
     outcome = Outcome(result.outcome)
-    head = Text(f"{result.outcome} ", _COLOURS.get(outcome, "bold red"))
+    head = Text(f"{result.outcome} ", _colour(outcome))
     head.append(visible(f"{result.kernel} on {target_name(result.target)}"), "bold")
     console.print(head)
     _say(f"{_said(result, outcome)}.", console)
@@ -105,7 +96,13 @@ def _said(result: Executed, outcome: Outcome) -> str:
         return "it ran twice and left the same; the probe file has no reference, so nothing says whether that is right"
     if alone and outcome is Outcome.WRONG:
         return "it ran twice and left two results"
-    return _SAID.get(outcome, "it did not get as far as being executed")
+    return outcome.info.executed
+
+
+def _colour(outcome: Outcome) -> str:
+    if outcome.undecided:
+        return "bold magenta"
+    return "bold red" if outcome.failed else "bold green"
 
 
 def _facts(result: Executed) -> Table:

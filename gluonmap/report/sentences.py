@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from gluonmap.model import outcomes
 from gluonmap.model.candidate import Value
 from gluonmap.model.joint_map import Inertness
 from gluonmap.model.knobs import Effect, KnobClass
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import KnobMap, SpaceMap
-from gluonmap.model.verdict import Outcome
 from gluonmap.report.knobs import knobs_by_signature, matters, unsettled
 from gluonmap.report.marks import (
     CLASS_COLOURS,
-    FAILURES,
-    NO_EVIDENCE,
     STEPS,
     baseline_compiled,
     executed_on_cpu,
     fails,
-    outcome_of,
 )
 from gluonmap.report.plain_text import first_line, listed, location, plural, shorten, value_label, visible
 
@@ -145,11 +143,11 @@ def _failed_baseline(space: SpaceMap) -> str:
 
 def failed_phrase(space: SpaceMap) -> str:
     """Return a verb phrase for a baseline that does not pass."""
-    outcome = outcome_of(space.outcome)
+    outcome = outcomes.named(space.outcome)
     if outcome is None:
         return "got no answer"
     if outcome is Outcome.CRASHED and space.measured:
         return "crashes when it is executed" if executed_on_cpu(space) else "crashes on the device"
     if outcome is Outcome.HUNG and space.kind == STEPS:
         return "goes past the limit of instructions when it is executed"
-    return (FAILURES | NO_EVIDENCE).get(outcome, "passes")
+    return outcome.info.phrase

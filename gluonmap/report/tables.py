@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from msgspec import UnsetType
 
 from gluonmap.model.knobs import Effect
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import Measured, SpaceMap, ValueMap
-from gluonmap.model.verdict import Figures, Outcome
+from gluonmap.model.verdict import Figures
 from gluonmap.report.knobs import knobs_by_class
 from gluonmap.report.marks import Mark, fails, value_mark
 from gluonmap.report.plain_text import first_line, location, shorten, value_label, visible

@@ -10,6 +10,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from gluonmap.model.outcomes import Outcome
 from gluonmap.report.plain_text import Statement, visible
 
 NARROW = 80
@@ -35,19 +36,12 @@ _ASCII = str.maketrans(
     {
         "→": "->",
         "≤": "<=",
-        "✓": "+",
-        "⊘": "x",
-        "✗": "X",
-        "↑": "^",
-        "∞": "~",
-        "≠": "#",
-        "–": "-",
-        "·": ".",
         "●": "*",
         "○": "o",
         "Δ": "D",
     }
     | {"⌂": "h", "◇": "R", "≡": "=", "×": "x", "…": "..."}
+    | {outcome.info.glyph: outcome.info.ascii_glyph for outcome in Outcome}
 )
 
 

@@ -16,13 +16,13 @@ from gluonmap import __version__
 from gluonmap.model import dtypes, targets
 from gluonmap.model.candidate import Candidate, Value
 from gluonmap.model.errors import UsageError
-from gluonmap.model.verdict import Outcome, Verdict
+from gluonmap.model.outcomes import Outcome
+from gluonmap.model.verdict import Verdict
 from gluonmap.report.plain_text import visible
 from gluonmap.repro.inline import Inlined, inline
 
 _PYTHON_VALUE = "py:"
 _WIDTH = 110
-_SCRIPTABLE = (Outcome.REJECTED, Outcome.CRASHED, Outcome.NO_RESOURCES, Outcome.HUNG)
 _TAKEN = ("grid", "warmup")
 """Names that a compile takes for itself, next to the kernel's own arguments."""
 
@@ -92,7 +92,7 @@ def _recorded(verdict: Verdict) -> tuple[Outcome, str]:
         UsageError: no compile alone shows it.
     """
     kind = verdict.reason.kind if verdict.reason else ""
-    if verdict.outcome not in _SCRIPTABLE or verdict.stage.executes:
+    if not verdict.outcome.failed or not verdict.outcome.info.from_compile or verdict.stage.executes:
         raise UsageError(f"no script: {verdict.outcome} on a device is nothing that a compile shows.")
     if kind == "host memory":
         raise UsageError(
@@ -123,12 +123,17 @@ def _part(name: str) -> _Part:
 def _docstring(
     failure: RecordedFailure, outcome: Outcome, kind: str, written: Sequence[dict[str, str]], found: Inlined
 ) -> str:
-    what = {
-        Outcome.CRASHED: f"dies of {kind}",
-        Outcome.REJECTED: f"ends with {kind}",
-        Outcome.NO_RESOURCES: "makes a program that exceeds a limit of the GPU",
-        Outcome.HUNG: f"does not end within {failure.deadline_s:g} s",
-    }[outcome]
+    match outcome:
+        case Outcome.CRASHED:
+            what = f"dies of {kind}"
+        case Outcome.REJECTED:
+            what = f"ends with {kind}"
+        case Outcome.NO_RESOURCES:
+            what = "makes a program that exceeds a limit of the GPU"
+        case Outcome.HUNG:
+            what = f"does not end within {failure.deadline_s:g} s"
+        case _:
+            what = outcome.info.phrase
     lines = [f"Compiling {failure.kernel} for {failure.failing.target} {what}."]
     if failure.verdict.reason and outcome is not Outcome.HUNG:
         at = f"\nat {failure.line}" if failure.line else ""

@@ -11,7 +11,8 @@ import msgspec
 from gluonmap.model import exitcode
 from gluonmap.model.candidate import Stage
 from gluonmap.model.inspection import FunctionSource
-from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Reason, Verdict
+from gluonmap.model.outcomes import OUTCOME_OF_STATUS, Outcome
+from gluonmap.model.verdict import Answer, Fault, Location, Reason, Verdict
 from gluonmap.runner.processes import Ending
 from gluonmap.source import code_lines
 
@@ -90,9 +91,9 @@ def answer_from(
         return _with_program(_crash(ending, functions, reached), ending, stage)
     if ending.lost:
         return Fault("the fork server was lost", status)
-    if evidence is None or evidence.status != status or status not in exitcode.OUTCOME_OF_STATUS:
+    if evidence is None or evidence.status != status or status not in OUTCOME_OF_STATUS:
         return Fault(_no_evidence(ending), status)
-    outcome = exitcode.OUTCOME_OF_STATUS[status]
+    outcome = OUTCOME_OF_STATUS[status]
     warnings = (
         () if outcome is not Outcome.PASS else tuple(dict.fromkeys(tidy(t) for t in _all_diagnostics(ending.stderr)))
     )

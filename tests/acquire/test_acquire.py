@@ -18,8 +18,9 @@ from gluonmap.model.candidate import Config, Value
 from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import LiteralRule
 from gluonmap.model.joint_map import Standing, StratumCertificate
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.relations import AnyOf, Compare, Knob, Member, Number, Op, Product, Relation, Written
-from gluonmap.model.verdict import Location, Outcome
+from gluonmap.model.verdict import Location
 from gluonmap.probe.recorded_table import learn_table, make_table, read_table
 
 TILES = (16, 32, 64, 128)

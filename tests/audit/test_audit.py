@@ -340,7 +340,7 @@ def test_what_was_compiled_for_the_map_is_told_with_its_outcome_and_place(tmp_pa
     assert told[0] == (
         "error",
         "aborts",
-        'entries "M_LEQ_16" and "any" kill the compiler at double.py:12: LLVM ERROR: no',
+        'entries "M_LEQ_16" and "any" crash the compiler at double.py:12: LLVM ERROR: no',
     )
 
 

@@ -19,8 +19,9 @@ from gluonmap.model import codec
 from gluonmap.model.candidate import Stage
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import Standing
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.relations import Compare, Knob, Number, Op, Product, Relation
-from gluonmap.model.verdict import Fault, Outcome, Verdict
+from gluonmap.model.verdict import Fault, Verdict
 from gluonmap.query.config_files import MOST_LINE_BYTES, read_configs
 from gluonmap.query.feasibility import agrees, judgement_of
 from gluonmap.runner import environment

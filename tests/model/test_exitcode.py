@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from gluonmap.model import exitcode
-from gluonmap.model.verdict import Outcome
+from gluonmap.model.outcomes import OUTCOME_OF_STATUS, Outcome
 from gluonmap.report.marks import OUTCOME_MARKS
 
 DOCUMENTED = {
@@ -26,16 +26,16 @@ DOCUMENTED = {
 
 
 def test_every_documented_exit_status_maps_to_its_outcome() -> None:
-    assert {status: outcome.value for status, outcome in exitcode.OUTCOME_OF_STATUS.items()} == DOCUMENTED
+    assert {status: outcome.value for status, outcome in OUTCOME_OF_STATUS.items()} == DOCUMENTED
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 99, 126, 127, 128, 137, 139, 255])
 def test_statuses_that_python_shells_and_lost_servers_leave_with_stand_for_no_outcome(status: int) -> None:
-    assert status not in exitcode.OUTCOME_OF_STATUS
+    assert status not in OUTCOME_OF_STATUS
 
 
 def test_every_outcome_has_an_exit_status() -> None:
-    assert set(Outcome) == set(exitcode.OUTCOME_OF_STATUS.values())
+    assert set(Outcome) == set(OUTCOME_OF_STATUS.values())
 
 
 def test_every_outcome_has_a_mark_of_its_own() -> None:

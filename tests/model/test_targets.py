@@ -280,7 +280,7 @@ def test_an_api_of_the_next_generation_is_the_alias_of_another_row() -> None:
 
 
 MENTIONS = {
-    "lint/machine.py": {"gfx942"},
+    "lint/device_rules.py": {"gfx942"},
     "source/target_api.py": {"cdna3", "cdna4", "gfx1250", "hopper", "blackwell"},
 }
 """Rule GM302 is about gfx942; the others are modules of Gluon's API."""

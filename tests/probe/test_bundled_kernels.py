@@ -12,8 +12,9 @@ import pytest
 from gluonmap.handoff import launches
 from gluonmap.model import codec
 from gluonmap.model.candidate import Config
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Answer, Outcome, Verdict
+from gluonmap.model.verdict import Answer, Verdict
 from gluonmap.probe.recompile import open_recompiler
 
 triton = pytest.importorskip("triton")

@@ -12,7 +12,8 @@ from maps import joint_map
 
 from gluonmap.model.candidate import Candidate, Config, Stage
 from gluonmap.model.joint_map import Joint, Verified
-from gluonmap.model.verdict import Outcome, Resources, Verdict
+from gluonmap.model.outcomes import Outcome
+from gluonmap.model.verdict import Resources, Verdict
 from gluonmap.probe import execute_programs
 from gluonmap.runner.oracle import Reply
 

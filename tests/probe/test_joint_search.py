@@ -20,8 +20,8 @@ from gluonmap import acquire
 from gluonmap.constraints.semantics import holds
 from gluonmap.model.candidate import Config
 from gluonmap.model.joint_map import UNCOMPARED, Joint, Standing
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Outcome
 from gluonmap.probe.sameness import SamenessRules
 
 pytest.importorskip("triton")

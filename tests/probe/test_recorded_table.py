@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from gluonmap.cli.main import cli
 from gluonmap.model.errors import StorageFault, UsageError
-from gluonmap.model.verdict import Outcome
+from gluonmap.model.outcomes import Outcome
 from gluonmap.probe.recorded_table import learn_table, make_table, read_table
 
 DOMAINS = {

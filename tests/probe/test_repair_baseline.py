@@ -16,7 +16,8 @@ from gluonmap.cli.main import cli
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config, Stage, Value
 from gluonmap.model.inspection import LiteralRule
-from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Reason, Resources, Verdict
+from gluonmap.model.outcomes import Outcome
+from gluonmap.model.verdict import Answer, Fault, Location, Reason, Resources, Verdict
 from gluonmap.probe import repair_baseline
 from gluonmap.probe.repair_baseline import BaselineRepair, RepairSpace
 

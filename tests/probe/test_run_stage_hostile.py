@@ -15,7 +15,8 @@ from project import Project
 
 from gluonmap import cdna
 from gluonmap.model.candidate import Call, Candidate, Stage, Trial, Value
-from gluonmap.model.verdict import Fault, Finding, Outcome, Program, Verdict
+from gluonmap.model.outcomes import Outcome
+from gluonmap.model.verdict import Fault, Finding, Program, Verdict
 from gluonmap.runner import diagnostics, environment
 from gluonmap.runner.processes import Ending
 from gluonmap.spec import small_problems

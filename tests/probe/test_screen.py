@@ -15,8 +15,9 @@ from gluonmap.cli.option_values import pair, value_of
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config, Stage, Value, same
 from gluonmap.model.knobs import Effect, KnobClass
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap, ValueMap
-from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Program, Reason, Resources, Verdict
+from gluonmap.model.verdict import Answer, Fault, Location, Program, Reason, Resources, Verdict
 from gluonmap.probe import map_fold, screen
 from gluonmap.probe.effects import classify
 from gluonmap.probe.spelling import quoted

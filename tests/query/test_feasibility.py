@@ -14,9 +14,9 @@ from gluonmap.constraints.semantics import holds
 from gluonmap.model.candidate import Stage
 from gluonmap.model.errors import UnknownKnob
 from gluonmap.model.joint_map import Standing, Unstable, Verified
-from gluonmap.model.outcomes import Feasibility
+from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.relations import AnyOf, Compare, Knob, Member, Nogood, Number, Op, Product, Relation, Written
-from gluonmap.model.verdict import Fault, Outcome, Program, Resources, Verdict
+from gluonmap.model.verdict import Fault, Program, Resources, Verdict
 from gluonmap.query.feasibility import Basis, Judge, complete, judgement_of
 
 

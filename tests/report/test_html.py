@@ -44,10 +44,18 @@ from gluonmap.model.joint_map import (
     Standing,
 )
 from gluonmap.model.knobs import Effect
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.relations import Member
 from gluonmap.model.space_map import Measured, OnDevice
-from gluonmap.model.verdict import Check, Outcome, OutputError, Resources, Timing
-from gluonmap.report.html import knob_table, map_page, programs, site, space_sizes, templating
+from gluonmap.model.verdict import Check, OutputError, Resources, Timing
+from gluonmap.report.html import (
+    knob_table,
+    map_page,
+    programs,
+    site,
+    space_sizes,
+    templating,
+)
 from gluonmap.report.knobs import knobs_by_signature
 from gluonmap.report.marks import EFFECT_MARKS, OUTCOME_MARKS
 from gluonmap.report.plain_text import first_line, value_label, visible

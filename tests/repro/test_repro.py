@@ -18,8 +18,9 @@ from project import Project
 from gluonmap.model import codec
 from gluonmap.model.candidate import Candidate, Config, Stage, Value
 from gluonmap.model.errors import OracleFault, UsageError
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.relations import Compare, Knob, Number, Op, Relation
-from gluonmap.model.verdict import Outcome, Reason, Verdict
+from gluonmap.model.verdict import Reason, Verdict
 from gluonmap.query.explain import explained
 from gluonmap.query.feasibility import Judge, complete
 from gluonmap.repro import pair, script

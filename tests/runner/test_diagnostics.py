@@ -12,7 +12,8 @@ from inspections import inspected
 
 from gluonmap.model import exitcode
 from gluonmap.model.candidate import Stage
-from gluonmap.model.verdict import Answer, Fault, Location, Outcome, Program, Reason, Verdict
+from gluonmap.model.outcomes import OUTCOME_OF_STATUS, Outcome
+from gluonmap.model.verdict import Answer, Fault, Location, Program, Reason, Verdict
 from gluonmap.runner import diagnostics
 from gluonmap.runner.processes import Ending
 from gluonmap.worker.protocol import Evidence, Progress
@@ -46,24 +47,24 @@ def verdict(ending: Ending) -> Verdict:
 # --- the status decides -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", exitcode.OUTCOME_OF_STATUS)
+@pytest.mark.parametrize("status", OUTCOME_OF_STATUS)
 def test_a_documented_status_with_its_evidence_is_its_outcome(status: int) -> None:
     found = verdict(ended(status, evidence=Evidence(status)))
     assert (found.outcome, found.exit_status, found.stage) == (
-        exitcode.OUTCOME_OF_STATUS[status],
+        OUTCOME_OF_STATUS[status],
         status,
         Stage.COMPILE,
     )
 
 
-@pytest.mark.parametrize("status", exitcode.OUTCOME_OF_STATUS)
+@pytest.mark.parametrize("status", OUTCOME_OF_STATUS)
 def test_a_documented_status_without_evidence_is_a_fault(status: int) -> None:
     found = answer(ended(status))
     assert isinstance(found, Fault)
     assert f"exit status {status} without evidence" in found.text
 
 
-@pytest.mark.parametrize("status", [s for s in exitcode.OUTCOME_OF_STATUS if s != 0])
+@pytest.mark.parametrize("status", [s for s in OUTCOME_OF_STATUS if s != 0])
 def test_evidence_of_another_status_than_the_process_left_with_is_a_fault(status: int) -> None:
     assert isinstance(answer(ended(status, evidence=Evidence(0))), Fault)
     assert isinstance(answer(ended(0, evidence=Evidence(status))), Fault)

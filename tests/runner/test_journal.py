@@ -15,7 +15,8 @@ from inspections import inspected
 from gluonmap.model.candidate import Candidate, Proof, Stage, Value
 from gluonmap.model.errors import StorageFault, UsageError
 from gluonmap.model.inspection import SourceFile
-from gluonmap.model.verdict import Answer, Fault, Outcome, Reason, Verdict
+from gluonmap.model.outcomes import Outcome
+from gluonmap.model.verdict import Answer, Fault, Reason, Verdict
 from gluonmap.runner.journal import Answered, Cancelled, Head, Intent, Journal, Stability, key_of, stamp_of
 
 STAMP = "s" * 20

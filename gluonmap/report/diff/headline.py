@@ -8,7 +8,7 @@ from gluonmap.diff.circumstances import MapSide
 from gluonmap.diff.comparison import Difference
 from gluonmap.diff.knobs import KnobChange, Turn
 from gluonmap.diff.regressions import Regression, RegressionKind
-from gluonmap.model.verdict import COMPILED
+from gluonmap.model.outcomes import COMPILED
 from gluonmap.report.map_header import target_name
 from gluonmap.report.plain_text import listed, plural, visible
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gluonmap.model import outcomes
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Certificate, Constraint, Joint, Standing
 from gluonmap.model.space_map import SpaceMap
@@ -14,7 +15,7 @@ from gluonmap.query.constraint_summary import constraint_summary
 from gluonmap.query.observations import Observations, observations
 from gluonmap.report.html.knob_table import TONES
 from gluonmap.report.knobs import source_demand
-from gluonmap.report.marks import OUTCOME_MARKS, Mark, outcome_of
+from gluonmap.report.marks import OUTCOME_MARKS, Mark
 from gluonmap.report.plain_text import config_text
 
 MOST_ALTERNATIVES = 3
@@ -71,7 +72,7 @@ def constraint_entries(space: SpaceMap, joint: Joint) -> list[ConstraintEntry]:
 def _constraint_entry(found: Observations, joint: Joint, number: int) -> ConstraintEntry:
     space, item = found.space, joint.constraints[number]
     seen = coverage.constraint_example(found, item)
-    outcome = outcome_of(seen.outcome)
+    outcome = outcomes.named(seen.outcome)
     mark = OUTCOME_MARKS[outcome] if outcome is not None else Mark("", "", "unknown")
     sides = coverage.constraint_coverage(found, item)
     failing, passing, beside = _examples(space, item, seen)

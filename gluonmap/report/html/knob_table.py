@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from gluonmap.model import targets
 from gluonmap.model.candidate import Stage, Value
 from gluonmap.model.knobs import Effect
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import KnobMap, Measured, SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Resources
 from gluonmap.report import execution, run_figures
@@ -23,19 +24,10 @@ TONES: dict[str, str] = {
     "live": "live",
     "live on the host": "host",
     "inert": "inert",
-    "passes": "live",
     "fails": "crashed",
     "changes the result": "changes",
-    "rejected": "rejected",
-    "crashed": "crashed",
-    "over a resource limit": "over",
-    "hung": "hung",
-    "wrong numbers": "wrong",
-    "unsafe": "unsafe",
-    "skipped": "unknown",
-    "not executed": "unknown",
     "unknown": "unknown",
-}
+} | {outcome.info.word: outcome.info.tone for outcome in Outcome}
 """Word of a mark -> suffix of the CSS class that colours it."""
 
 CHANGES = EFFECT_MARKS[Effect.CHANGES_RESULT].word

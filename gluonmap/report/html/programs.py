@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Joint
+from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.model.verdict import Figures, Outcome, Resources, Timing
+from gluonmap.model.verdict import Figures, Resources, Timing
 from gluonmap.query.feasibility import moves_of
 from gluonmap.report import run_figures
 from gluonmap.report.html import knob_table
