@@ -118,7 +118,7 @@ _SILENT = (FindingKind.NO_ANSWER, "has no answer", "have no answer")
 
 
 def _fates(judged: Sequence[JudgedEntry]) -> Iterator[AuditFinding]:
-    """Entries that do not pass, those that fail alike together."""
+    """Yield findings about entries that do not pass, one for all that fail alike."""
     groups: dict[tuple[object, ...], list[JudgedEntry]] = {}
     for item in judged:
         if item.basis != "pruned" and item.verdict is not Feasibility.FEASIBLE:
@@ -169,7 +169,7 @@ def _fate(outcome: Outcome) -> tuple[FindingKind, str, str]:
 
 
 def _blamed(group: Sequence[JudgedEntry]) -> Iterator[str]:
-    """What is to blame; whose it is, where not all of them have it."""
+    """Yield the sentences about blame; with the names of the entries if not all share one."""
     sentences = dict.fromkeys(item.blamed for item in group)
     for words in filter(None, sentences):
         mine = _who([item for item in group if item.blamed == words])
@@ -181,7 +181,7 @@ def _who(group: Sequence[JudgedEntry]) -> str:
 
 
 def _spills(judged: Sequence[JudgedEntry], context: AuditContext) -> Iterator[AuditFinding]:
-    """Entries that spill, those that spill the same together."""
+    """Yield findings about entries that spill, one for all that spill the same."""
     groups: dict[tuple[int, int], list[JudgedEntry]] = {}
     for item in judged:
         if item.verdict is Feasibility.FEASIBLE and item.resources is not None and item.resources.spills:
@@ -277,7 +277,7 @@ def _setting(judged: Sequence[JudgedEntry]) -> dict[str, list[ShippedEntry]]:
 
 
 def _is_inert(space: SpaceMap, name: str) -> bool:
-    """Whether no value of a knob changed anything wherever the map compared them."""
+    """Return whether no value of a knob changed anything wherever the map compared them."""
     knob = space.knobs.get(name)
     if knob is None or knob.knob_class is not KnobClass.INERT or space.stable is False:
         return False
@@ -347,7 +347,7 @@ def _equal(judged: Sequence[JudgedEntry], context: AuditContext) -> Iterator[Aud
 
 
 def _groups(space: SpaceMap, name: str) -> tuple[tuple[Value, ...], ...]:
-    """Values that are one program, everywhere that they were compared; without a joint part, beside the baseline."""
+    """Return groups of values that are one program wherever compared; without a joint part, around the baseline."""
     if space.joint is None:
         return space.knobs[name].equivalent
     groups = [c for item in space.joint.value_classes if item.knob == name and item.relation is None and not item.where
@@ -356,7 +356,7 @@ def _groups(space: SpaceMap, name: str) -> tuple[tuple[Value, ...], ...]:
 
 
 def _inert_here(judged: Sequence[JudgedEntry], context: AuditContext) -> Iterator[AuditFinding]:
-    """Knobs that matter only under a condition, where it does not hold."""
+    """Yield knobs that matter only under a condition, in entries where it does not hold."""
     space = context.space
     if space is None or space.joint is None or space.stable is False:
         return
@@ -380,7 +380,7 @@ def _inert_here(judged: Sequence[JudgedEntry], context: AuditContext) -> Iterato
 
 
 def file_in_numbers(source: ShippedFile, judged: Sequence[JudgedEntry]) -> CheckedFile:
-    """How many entries of a file pass."""
+    """Return the numbers of passing and failing entries of a file."""
     passed = [item for item in judged if item.verdict is Feasibility.FEASIBLE]
     failed = sum(item.verdict is Feasibility.INFEASIBLE for item in judged)
     programs = len({item.launch for item in passed if item.launch})
@@ -388,7 +388,7 @@ def file_in_numbers(source: ShippedFile, judged: Sequence[JudgedEntry]) -> Check
 
 
 def ordered(findings: Sequence[AuditFinding]) -> tuple[AuditFinding, ...]:
-    """The worst first; of one severity by file and line, each said once."""
+    """Return the worst first; of one severity by file and line, each said once."""
     once = {repr(item): item for item in findings}
     return tuple(sorted(once.values(), key=_rank))
 

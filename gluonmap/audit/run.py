@@ -66,7 +66,7 @@ _MAPS = "reports/**/*.json"
 
 
 def _target_of(path: Path, campaign: Campaign) -> str:
-    """The target of a map of the kernel's file; "" for a map of another one, and for what is no map."""
+    """Return the target of a map of the kernel's file; "" for a map of another one, and for what is no map."""
     if not path.name.startswith(f"{campaign.path.stem}."):
         return ""
     try:

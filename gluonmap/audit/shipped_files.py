@@ -180,7 +180,7 @@ def _form(names: Sequence[str]) -> FileForm:
 
 
 def _unread(form: FileForm, names: Sequence[str], where: _Places) -> Iterator[Oddity]:
-    """Entries that the loader of such a file never returns."""
+    """Yield the entries that the loader of such a file never returns."""
     for name in names:
         line = where.line(tuple(name.split("/")))
         if form is FileForm.VLLM and not name.isdigit():
@@ -193,7 +193,7 @@ def _unread(form: FileForm, names: Sequence[str], where: _Places) -> Iterator[Od
 
 
 def _listed(name: str) -> list[tuple[str, tuple[str | int, ...], Config]]:
-    """The entries of Triton's `<kernel>.autotune.json`, or of `gluonmap export --format triton-json`."""
+    """Return the entries of Triton's `<kernel>.autotune.json`, or of `gluonmap export --format triton-json`."""
     try:
         content = msgspec.json.decode(Path(name).read_bytes())
     except (OSError, msgspec.DecodeError, RecursionError):
@@ -251,7 +251,7 @@ _FOLDER = re.compile(r"triton_(\d+)_(\d+)_(\d+)")
 
 
 def target_of(name: str) -> tuple[str, str]:
-    """The target that a file's path names, and what it names that is no target: "gfx950", "" or "", "gfx1201"."""
+    """Return the target that a path names, and the unknown device that it names: "gfx950", "" or "", "gfx1201"."""
     device = _DEVICE.search(Path(name).name)
     words = re.split(r"[^A-Za-z0-9]+", device[1]) if device else []
     if not device and (arch := _ARCH.search(Path(name).name) or _last(_ARCH, str(Path(name).parent))):
@@ -275,7 +275,7 @@ def _sizes(name: str) -> dict[str, int]:
 
 
 def _bucket_size(bucket: str) -> dict[str, int]:
-    """The largest M of an aiter bucket, or vLLM's number of tokens."""
+    """Return the largest M of an aiter bucket, or vLLM's number of tokens."""
     if bucket.isdigit():
         return {"M": int(bucket)}
     size = bucket[6:] if bucket.startswith("M_LEQ_") else ""
@@ -339,12 +339,12 @@ def _python(name: str) -> ShippedFile:
 
 
 def is_config(call: ast.Call) -> bool:
-    """Whether it makes a `triton.Config`."""
+    """Return whether it makes a `triton.Config`."""
     return syntax.dotted(call.func).rpartition(".")[2] == "Config"
 
 
 def written_config(call: ast.Call) -> Config | None:
-    """What a `triton.Config(…)` passes to a launch, its own defaults too; None where it is not written out."""
+    """Return what a `triton.Config(…)` passes to a launch, with its defaults; None if it is not written out."""
     try:
         kwargs = ast.literal_eval(call.args[0]) if call.args else {}
         options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords if k.arg not in ("pre_hook", None)}
@@ -359,7 +359,7 @@ def written_config(call: ast.Call) -> Config | None:
 
 
 def listed_entry(name: str, number: int, call: ast.Call, config: Config) -> ShippedEntry:
-    """The entry of one `triton.Config(…)` call of a list."""
+    """Return the entry of one `triton.Config(…)` call of a list."""
     lines = {str(keyword.arg): keyword.value.lineno for keyword in call.keywords if keyword.arg}
     for node in call.args[:1]:
         if isinstance(node, ast.Dict):

@@ -124,7 +124,7 @@ def _key(subject: LintedFile, kernel: Function, call: ast.Call) -> Iterator[Lint
 
 
 def probe_of(path: Path, kernel: str) -> probe_file.ProbeFile:
-    """The probe file of a kernel; an empty one where there is none, or none that can be read."""
+    """Return the probe file of a kernel; an empty one where there is none, or none that can be read."""
     found = probe_file.find_probe(path, Path.cwd())
     try:
         return probe_file.read_probe(found, "").for_kernel(kernel) if found else probe_file.ProbeFile()
@@ -137,7 +137,7 @@ _STRONG = (LOOP, TILE_COUNT, GRID, HEURISTIC, MASK)
 
 
 def _deciding(item: KeyArgument) -> Use | None:
-    """The use of an argument that says most; None where it decides branches alone."""
+    """Return the use of an argument that says most; None where it decides branches alone."""
     uses = [use for use in item.uses if use.kind in _STRONG]
     if item.constexpr:  # `HEADS // GROUPS` of two constexprs is a ratio, not a number of tiles
         uses = [use for use in uses if use.kind != TILE_COUNT or "cdiv" in use.text or "- 1" in use.text]
@@ -166,7 +166,7 @@ class _Varying:
         return bool(self._atoms([launch.given[name]], launch.names, frozenset(fixed)))
 
     def _atoms(self, nodes: list[ast.expr], names: Local, fixed: frozenset[str]) -> set[str]:
-        """What values of host code are made from: parameters, sizes, and what cannot be followed; not what is fixed."""
+        """Return the parts of host values that can vary: parameters, sizes, and what cannot be followed."""
         found: set[str] = set()
         pending, seen = list(nodes), set[str]()
         while pending:
@@ -200,13 +200,13 @@ class _Varying:
         return found
 
     def _is_function(self, call: ast.Call) -> bool:
-        """Whether the result is made from the arguments alone; a method's is made from its object."""
+        """Return whether the result is made from the arguments alone; a method's is made from its object."""
         first, dot, _ = call_name(call).partition(".")
         return bool(first) and (not dot or first in self.module.imports or first in ("math", "torch", "triton"))
 
 
 def _is_mode(value: ast.expr) -> bool:
-    """Whether a value is one of a few that the code writes down: a mode, not a size."""
+    """Return whether a value is one of a few that the code writes down: a mode, not a size."""
     match value:
         case ast.Constant():
             return True
@@ -236,14 +236,14 @@ def _grids(subject: LintedFile) -> Iterator[LintFinding]:
 
 
 def _is_fixed(grid: ast.expr, names: Local) -> bool:
-    """Whether the grid is a tuple, so that no configuration can change it."""
+    """Return whether the grid is a tuple, so that no configuration can change it."""
     if isinstance(grid, ast.Name):
         return grid.id not in names.functions and isinstance(names.value(grid.id), ast.Tuple)
     return isinstance(grid, ast.Tuple)
 
 
 def _program_steps(body: Body) -> list[str]:
-    """The constexpr parameters that a program's place in the grid is multiplied by, in the order of the signature.
+    """Return the constexpr parameters that multiply a program's place in the grid, in the order of the signature.
 
     None where programs walk on by `num_programs`: any grid covers the work then.
     """
@@ -260,7 +260,7 @@ def _program_steps(body: Body) -> list[str]:
 
 
 def _is_place(node: ast.expr, names: Local, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether an expression is made from `program_id`, and not by a loop."""
+    """Return whether an expression is made from `program_id`, and not by a loop."""
     match node:
         case ast.Name(id=name):
             if name in seen or name in names.loops:

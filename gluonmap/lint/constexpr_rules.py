@@ -56,7 +56,7 @@ class _Unread:
                 )
 
     def reads(self, function: Function, name: str) -> bool:
-        """Whether the function uses the value of a parameter, other than to hand it to one that does not."""
+        """Return whether the function uses the value of a parameter, other than to hand it to one that does not."""
         key = (id(function.node), name)
         if key not in self.known:
             self.known[key] = False  # one that hands it to itself reads nothing by that
@@ -78,7 +78,7 @@ class _Unread:
         return self.places[key]
 
     def _handed(self, function: Function, name: ast.Name, call: ast.Call | None) -> bool:
-        """Whether the value only goes to a jit function that never reads it."""
+        """Return whether the value only goes to a jit function that never reads it."""
         helper = self.subject.called(call.func, function.module) if call else None
         bound = bind(call, helper.node) if call and helper and is_jit(helper.node) else None
         if helper is None or bound is None or _is_stub(helper.node):
@@ -87,7 +87,7 @@ class _Unread:
 
 
 def _host_reads(subject: LintedFile) -> frozenset[str]:
-    """Names that code of the file asks a configuration or the arguments for: `META["SPLIT_K"]`, `name_key="NAME"`."""
+    """Return the names that host code reads from a configuration: `META["SPLIT_K"]`, `name_key="NAME"`."""
     found: set[object] = set()
     for node in subject.flat.nodes:
         match node:

@@ -96,14 +96,14 @@ class _DeviceQueries:
         return False
 
     def _is_answer(self, name: str, module: Module, hops: int) -> bool:
-        """Whether a name of the module was set to what such a call answers."""
+        """Return whether a name of the module was set to what such a call answers."""
         values = self.subject.trees.flat(module).local(module.tree).values.get(name, [])
         calls = (node for value in values for node in ast.walk(value) if isinstance(node, ast.Call))
         return any(self(call, module, hops) for call in calls)
 
 
 def _calls_at_import(tree: ast.Module) -> Iterator[list[ast.Call]]:
-    """The calls of each statement that Python executes when it imports the file."""
+    """Yield the calls of each statement that Python executes when it imports the file."""
     pending: list[ast.stmt] = list(reversed(tree.body))
     while pending:
         statement = pending.pop()
@@ -167,7 +167,7 @@ def _apis(subject: LintedFile) -> Iterator[LintFinding]:
 
 
 def _sources(subject: LintedFile, kernel: Function) -> tuple[FunctionSource, ...]:
-    """The kernel and the jit functions that it reaches, each with the calls that it makes."""
+    """Return the kernel and the jit functions that it reaches, each with the calls that it makes."""
     order = [kernel]
     places = {id(kernel.node): 0}
     found: list[FunctionSource] = []

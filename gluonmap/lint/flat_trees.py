@@ -23,7 +23,7 @@ class Trees:
         self.meant: dict[tuple[int, str], Function | None] = {}
 
     def called(self, name: str, module: Module) -> Function | None:
-        """The project's function that a dotted name of a file means; None: it is none, or not known."""
+        """Return the project's function that a dotted name of a file means; None: it is none, or not known."""
         key = (id(module.tree), name)
         if key not in self.meant:
             self.meant[key] = self.files.called(name, module)
@@ -77,7 +77,7 @@ class Flat:
                     pending.append(value)
 
     def of(self, scope: Scope) -> Sequence[ast.AST]:
-        """The nodes of a function's statements; of the file those outside of functions and classes."""
+        """Return the nodes of a function's statements; of the file those outside of functions and classes."""
         if isinstance(scope, ast.Module):
             return self.level
         start, end = self.bodies.get(id(scope), (0, 0))

@@ -65,7 +65,7 @@ def probe_file_uses(probe: ProbeFile, names: frozenset[str]) -> Iterator[tuple[s
 
 
 def inputs(text: str, probe: ProbeFile) -> frozenset[str]:
-    """The names that an expression of the probe file is made from, those behind derived ones too.
+    """Return the names that an expression of the probe file is made from, those behind derived ones too.
 
     Raises:
         UsageError: bad syntax.
@@ -95,7 +95,7 @@ def _texts(node: ast.expr | None, module: Module) -> tuple[str, ...] | None:
 
 
 def _tuned(node: ast.expr | None, module: Module) -> set[str]:
-    """The names that configurations set: keys of the first argument of every `Config(…)`, and its options."""
+    """Return the names that configurations set: keys of the first argument of every `Config(…)`, and its options."""
     pending: list[ast.AST] = [node] if node is not None else []
     seen: set[str] = set()
     found: set[str] = set()
@@ -148,7 +148,7 @@ def _asked(function: ast.AST | None) -> frozenset[str]:
 def _grid(
     grid: ast.expr, given: dict[str, str], assigned: dict[str, list[ast.AST]], kernel: Function
 ) -> Iterator[tuple[str, Use]]:
-    """What a launch's grid is made from: names and parts of it that the call gives to a parameter."""
+    """Yield the parameters whose arguments occur in a launch's grid."""
     pending: list[ast.AST] = [grid]
     seen: set[str] = set()
     found: set[str] = set()
@@ -173,7 +173,7 @@ def _grid(
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes below; of `x.shape[0]` and `x.numel()` only the whole, for a size of a tensor is not the tensor."""
+    """Yield the nodes below. `x.shape[0]` and `x.numel()` stay whole: a size of a tensor is not the tensor."""
     pending = [node]
     while pending:
         item = pending.pop()
@@ -188,7 +188,7 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _scopes(tree: ast.Module) -> Iterator[ast.AST]:
-    """Functions that no other function holds, and the file itself for what stands outside of them."""
+    """Yield the functions that no other function holds, and the top level of the file."""
     pending: list[ast.AST] = list(tree.body)
     outside: list[ast.stmt] = []
     while pending:
@@ -216,7 +216,7 @@ def _locals(scope: ast.AST) -> dict[str, list[ast.AST]]:
 
 
 def few_values(name: str, probe: ProbeFile) -> list[int]:
-    """The whole numbers that an argument has over the probe file's shapes; empty: not known for all of them."""
+    """Return the whole numbers that an argument has over the probe file's shapes; empty: not known for all of them."""
     found: list[int] = []
     for shape in probe.shapes.values():
         known = {**probe.args, **probe.baseline, **shape}

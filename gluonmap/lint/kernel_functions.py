@@ -67,7 +67,7 @@ class Files:
     """Where modules lie, as seen from a file."""
 
     def module(self, path: Path) -> Module | None:
-        """The tree of a file; None where it cannot be read or parsed."""
+        """Return the tree of a file; None where it cannot be read or parsed."""
         path = path.absolute()
         if path not in self.known:
             try:
@@ -77,7 +77,7 @@ class Files:
         return self.known[path]
 
     def called(self, name: str, module: Module) -> Function | None:
-        """The function that a dotted name means in a file; None: it is none of the project's."""
+        """Return the function that a dotted name means in a file; None: it is none of the project's."""
         return self._found(name, module, _MOST_HOPS)
 
     def _found(self, name: str, module: Module, hops: int) -> Function | None:
@@ -105,7 +105,7 @@ class Files:
 
 
 def read_kernel(files: Files, path: Path, kernel: str) -> Function:
-    """The kernel of a file; the only one, where no name is given.
+    """Return the kernel of a file; the only one, where no name is given.
 
     Raises:
         UsageError: the file cannot be read or parsed, holds no kernel, or several.
@@ -140,7 +140,7 @@ def read_kernel(files: Files, path: Path, kernel: str) -> Function:
 
 
 def decorator_name(node: ast.expr) -> str:
-    """The last part of a decorator's name: "jit" of `@triton.jit(…)`."""
+    """Return the last part of a decorator's name: "jit" of `@triton.jit(…)`."""
     return dotted(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
 
 
@@ -149,13 +149,13 @@ def is_jit(node: Definition) -> bool:
 
 
 def parameters(node: Definition) -> dict[str, bool]:
-    """The parameters in order, and whether each is a constexpr."""
+    """Return the parameters in order, and whether each is a constexpr."""
     arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
     return {a.arg: "constexpr" in (ast.unparse(a.annotation) if a.annotation else "") for a in arguments}
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The statements of a file, those under `if` and `try` too."""
+    """Yield the statements of a file, those under `if` and `try` too."""
     pending: list[ast.AST] = list(reversed(tree.body))
     while pending:
         node = pending.pop()
@@ -166,7 +166,7 @@ def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def _files(importer: Path, module: str, level: int) -> Iterator[Path]:
-    """Where a module may lie: as Python would look from the importing file's folder or its package's."""
+    """Yield the files that a module may be, looking from the importing file's folder and its package's."""
     parts = [part for part in module.split(".") if part]
     if level:
         roots = [importer.parents[level - 1]] if level <= len(importer.parents) else []

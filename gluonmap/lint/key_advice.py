@@ -136,7 +136,7 @@ def _behind(
     uses: dict[str, list[Use]],
     probe: ProbeFile,
 ) -> Iterator[tuple[str, Use]]:
-    """The arguments behind computed parameters: what heuristics read; what is derived, where that decides something."""
+    """Yield the arguments that heuristics read, and those behind derived parameters that decide something."""
     for reads, use in decorators.heuristics.values():
         yield from ((name, use) for name in sorted(reads))
     for parameter, reads in derived.items():
@@ -160,7 +160,7 @@ def _idle(
 
 
 def _tensors(kernel: Function) -> set[str]:
-    """The parameters that are pointers or descriptors, as far as the kernel's text shows."""
+    """Return the parameters that are pointers or descriptors, as far as the kernel's text shows."""
     source, _ = source_of(kernel.node, text_of(kernel.module.path))
     arguments = (*kernel.node.args.posonlyargs, *kernel.node.args.args, *kernel.node.args.kwonlyargs)
     found = [Parameter(a.arg, False, annotation=ast.unparse(a.annotation) if a.annotation else "") for a in arguments]
@@ -175,7 +175,7 @@ _STRIDE = re.compile(r"(^|_)strides?(_|$|[a-z0-9])", re.IGNORECASE)
 
 
 def _could(name: str, uses: tuple[Use, ...], probe: ProbeFile) -> str:
-    """Why a run-time number could be a constexpr, as far as the text tells."""
+    """Return why a run-time number could be a constexpr; "" if the text gives no reason."""
     values = host_code.few_values(name, probe) if probe.shapes else []
     distinct = sorted(set(values))
     shown = ", ".join(map(str, distinct[:4])) + (", …" if len(distinct) > 4 else "")

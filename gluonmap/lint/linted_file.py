@@ -88,7 +88,7 @@ class LintedFile:
         return tuple(found)
 
     def _scopes(self) -> list[Scope]:
-        """The file's own level, and the functions that no other function holds."""
+        """Return the file's own level, and the functions that no other function holds."""
         found: list[Scope] = [self.module.tree]
         end = 0
         for node in self.flat.functions:
@@ -102,12 +102,12 @@ class LintedFile:
         return self.trees.body(kernel)
 
     def called(self, node: ast.expr, module: Module | None = None) -> Function | None:
-        """The project's function that a name means; None if it is unknown."""
+        """Return the project's function that a name means; None if it is unknown."""
         name = dotted(node)
         return self.trees.called(name, module or self.module) if name else None
 
     def finding(self, code: str, node: ast.AST, message: str, mend: str, function: str = "") -> LintFinding:
-        """A finding at a node of the file's tree."""
+        """Return a finding at a node of the file's tree."""
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
         return LintFinding(self.path, line, column, code, message, mend, function)
 

@@ -78,7 +78,7 @@ class FlowSummaries:
         return self.known[key]
 
     def helper(self, call: ast.Call, function: Function) -> tuple[Function, dict[str, ast.expr]] | None:
-        """The project's function that a call reaches, and its parameters -> what the call gives them."""
+        """Return the project's function that a call reaches, and its parameters -> what the call gives them."""
         name = dotted(call.func)
         found = self.files.called(name, function.module) if name else None
         bound = bind(call, found.node) if found else None
@@ -179,7 +179,7 @@ class _FlowReader:
     # -- values --------------------------------------------------------------------------------------------------
 
     def atoms(self, node: ast.AST) -> frozenset[str]:
-        """The parameters that an expression is made from."""
+        """Return the parameters that an expression is made from."""
         match node:
             case ast.Name(id=name):
                 return self._of_name(name)
@@ -214,15 +214,15 @@ class _FlowReader:
         return self._all([*owner, *call.args, *(keyword.value for keyword in call.keywords)])
 
     def is_offset(self, node: ast.AST) -> bool:
-        """Whether it is made from `arange`: one value for each element of a tile."""
+        """Return whether it is made from `arange`: one value for each element of a tile."""
         return self._made(node, lambda call, last: last == "arange")
 
     def _is_loaded(self, node: ast.AST) -> bool:
-        """Whether it is made from what was loaded."""
+        """Return whether it is made from what was loaded."""
         return self._made(node, lambda call, last: last in ("load", "buffer_load"))
 
     def _is_place(self, node: ast.AST) -> bool:
-        """Whether it is made from the program's place in the grid, a loop's count or `arange`."""
+        """Return whether it is made from the program's place in the grid, a loop's count or `arange`."""
         return self._made(node, lambda call, last: last in ("arange", "program_id"), loops=True)
 
     def _made(
@@ -247,7 +247,7 @@ class _FlowReader:
         return any(self._made(child, found, loops=loops, seen=seen) for child in inner)
 
     def _is_tile(self, node: ast.expr) -> bool:
-        """Whether it is made from constexpr parameters and numbers alone, and from one at least."""
+        """Return whether it is made from constexpr parameters and numbers alone, and from one at least."""
         names = self.atoms(node)
         return bool(names) and all(self.parameters.get(name, False) for name in names)
 
@@ -260,7 +260,7 @@ class _FlowReader:
 
 
 def walk(function: Definition) -> Iterator[ast.AST]:
-    """The nodes of a function's body, in the order of the text; no annotations."""
+    """Yield the nodes of a function's body, in the order of the text; no annotations."""
     pending: list[ast.AST] = list(reversed(function.body))
     while pending:
         node = pending.pop()
@@ -272,7 +272,7 @@ def walk(function: Definition) -> Iterator[ast.AST]:
 
 
 def stores(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """The variables that an assignment sets, with what each is made from; loops and `with` set none."""
+    """Yield the variables that an assignment sets, with what each is made from; loops and `with` set none."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -300,7 +300,7 @@ def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]
 
 
 def _argument(call: ast.Call, place: int) -> ast.expr | None:
-    """A positional argument; of a method the object is none."""
+    """Return a positional argument; of a method the object is none."""
     return call.args[place] if place < len(call.args) else None
 
 

@@ -128,7 +128,7 @@ def _text(path: Path) -> str:
 
 
 def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
-    """Each file once, and whether it was named itself."""
+    """Yield each file once, and whether the user named it."""
     seen: set[Path] = set()
     for path in paths:
         if path.is_dir():

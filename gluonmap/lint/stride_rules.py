@@ -54,7 +54,7 @@ def check(subject: LintedFile, body: Body) -> Iterator[LintFinding]:
 
 
 def _is_offset(body: Body, node: ast.expr) -> bool:
-    """Whether it is `arange` and what is added to it, so that the stride alone decides its sign; of 32 bits.
+    """Return whether it is `arange` and what is added to it, so that the stride alone decides its sign; of 32 bits.
 
     A remainder has the sign of what is divided; a quotient has not.
     """

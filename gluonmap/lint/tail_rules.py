@@ -89,7 +89,7 @@ def _finding(
 
 
 def accesses(body: Body, tiles: Mapping[str, Tile]) -> Iterator[TileAccess]:
-    """Loads and stores at addresses: descriptors, block pointers and shared memory bring their own bounds."""
+    """Yield loads and stores at addresses: descriptors, block pointers and shared memory bring their own bounds."""
     conditional = {id(inner) for node in body.nodes if isinstance(node, ast.If | ast.IfExp) for inner in ast.walk(node)}
     for call in body.calls:
         root, _, last = call_name(call).rpartition(".")
@@ -110,7 +110,7 @@ def accesses(body: Body, tiles: Mapping[str, Tile]) -> Iterator[TileAccess]:
 
 
 def _tile_of(body: Body, name: str) -> Tile | None:
-    """The tile whose offsets a variable holds: place * BLOCK + arange(0, BLOCK), with hints and casts around it."""
+    """Return the tile of a variable that holds place * BLOCK + arange(0, BLOCK), within hints and casts."""
     value = body.names.value(name)
     if value is None or name in body.parameters:
         return None
@@ -141,7 +141,7 @@ def _bounds(body: Body, tiles: Mapping[str, Tile], mask: ast.expr) -> dict[Tile,
 
 
 def _behind(body: Body, node: ast.expr) -> Iterator[ast.AST]:
-    """The nodes of an expression, and of what its variables are set to."""
+    """Yield the nodes of an expression, and of what its variables are set to."""
     for part in (node, *(value for name in body.behind(node) for value in body.values.get(name, []))):
         yield from ast.walk(part)
 
@@ -151,7 +151,7 @@ def _compares(body: Body, mask: ast.expr) -> bool:
 
 
 def _bounded_elsewhere(body: Body, name: str) -> bool:
-    """Whether the kernel compares, wraps or clamps the offsets, or promises something of sizes."""
+    """Return whether the kernel compares, wraps or clamps the offsets, or promises something of sizes."""
     for node in body.nodes:
         match node:
             case ast.Compare() | ast.BinOp(op=ast.Mod()):
@@ -166,7 +166,7 @@ def _bounded_elsewhere(body: Body, name: str) -> bool:
 
 
 def _cdiv(body: Body, tile: Tile, launches: list[KernelLaunch]) -> str:
-    """The `cdiv(size, BLOCK)` that says how many tiles there are, in the kernel or the grids of its launches."""
+    """Return the `cdiv(size, BLOCK)` that says how many tiles there are, in the kernel or the grids of its launches."""
     block = tile[1]
     for call in body.calls:
         if _is_cdiv(call, [block]) and any(not body.parameters.get(name, True) for name in body.behind(call.args[0])):
@@ -186,7 +186,7 @@ def _cdiv(body: Body, tile: Tile, launches: list[KernelLaunch]) -> str:
 
 
 def _is_cdiv(call: ast.Call, blocks: list[str]) -> bool:
-    """Whether it is `cdiv(…, BLOCK)` or `cdiv(…, META["BLOCK"])` of one of the names."""
+    """Return whether it is `cdiv(…, BLOCK)` or `cdiv(…, META["BLOCK"])` of one of the names."""
     if last_name(call) != "cdiv" or len(call.args) != 2:
         return False
     match call.args[1]:
@@ -196,12 +196,12 @@ def _is_cdiv(call: ast.Call, blocks: list[str]) -> bool:
 
 
 def _promises(launch: KernelLaunch) -> bool:
-    """Whether the launching code looks at remainders: then the tail may be none."""
+    """Return whether the launching code looks at remainders: then the tail may be none."""
     return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in ast.walk(launch.scope))
 
 
 def _padded(body: Body, address: ast.expr, launch: KernelLaunch) -> bool:
-    """Whether a launch gives the tensor a size that was rounded up."""
+    """Return whether a launch gives the tensor a size that was rounded up."""
     pending = [launch.given[name] for name in body.added(address) if name in launch.given and name in body.parameters]
     seen: set[str] = set()
     while pending:

@@ -50,7 +50,7 @@ def _shape(call: ast.Call) -> list[ast.expr]:
 
 
 def _mixed(body: Body, sides: list[ast.expr]) -> Iterator[tuple[ast.expr, int, str]]:
-    """The numbers among the sides of a tile that has a parameter for another, and which."""
+    """Yield the numbers among the sides of a tile that has a parameter for another, and which."""
     knobs = [side.id for side in sides if isinstance(side, ast.Name) and body.parameters.get(side.id)]
     for side in sides:
         if knobs and (size := _size(side)) >= _SMALLEST:
@@ -58,7 +58,7 @@ def _mixed(body: Body, sides: list[ast.expr]) -> Iterator[tuple[ast.expr, int, s
 
 
 def _stepped(step: ast.expr, offsets: ast.expr) -> Iterator[tuple[ast.expr, int, str]]:
-    """The number in `place * 128 + arange(0, 128)`."""
+    """Yield the number in `place * 128 + arange(0, 128)`."""
     end = argument(offsets, "end", 1) if isinstance(offsets, ast.Call) and last_name(offsets) == "arange" else None
     factors = [step.left, step.right] if isinstance(step, ast.BinOp) and isinstance(step.op, ast.Mult) else []
     if end is not None and (size := _size(end)) >= _SMALLEST and size in map(_size, factors):
@@ -66,5 +66,5 @@ def _stepped(step: ast.expr, offsets: ast.expr) -> Iterator[tuple[ast.expr, int,
 
 
 def _size(node: ast.expr) -> int:
-    """A whole number as written; 0: it is none."""
+    """Return a whole number as written; 0: it is none."""
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else 0

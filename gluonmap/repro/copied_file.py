@@ -91,7 +91,7 @@ class CopiedFile:
         return f"{self.shown}:{getattr(node, 'lineno', 1)}"
 
     def statement(self, place: int) -> ast.stmt:
-        """The statement; of a kernel without what a compile does not see: autotuner, launcher, the program's name."""
+        """Return the statement, of a kernel without the decorators and the `repr` that a compile does not see."""
         node = self.tree.body[place]
         if not isinstance(node, ast.FunctionDef):
             return node
@@ -103,7 +103,7 @@ class CopiedFile:
         return node
 
     def written(self, place: int) -> str:
-        """The statement as it stands in the file, comments and all."""
+        """Return the statement as it stands in the file, comments and all."""
         node = self.tree.body[place]
         neighbours = self.tree.body[max(0, place - 1) : place] + self.tree.body[place + 1 : place + 2]
         if any(o.lineno <= (node.end_lineno or 0) and node.lineno <= (o.end_lineno or 0) for o in neighbours):
@@ -118,7 +118,7 @@ class CopiedFile:
 
 
 def find_file(dotted: str, path: Sequence[str]) -> Path | None:
-    """The Python file of a module, or its folder; None where there is none. An import would execute what is above."""
+    """Return the Python file of a module, or its folder, or None. An import would execute its parent packages."""
     folders: Sequence[str] = path
     *packages, last = dotted.split(".")
     for name in packages:
@@ -133,7 +133,7 @@ def find_file(dotted: str, path: Sequence[str]) -> Path | None:
 
 
 def in_order(home: CopiedFile) -> list[CopiedFile]:
-    """The modules, each after those that it imports from."""
+    """Return the modules, each after those that it imports from."""
     found: dict[str, CopiedFile] = {}
     entered: set[str] = set()
 
@@ -149,7 +149,7 @@ def in_order(home: CopiedFile) -> list[CopiedFile]:
 
 
 def section_of(module: CopiedFile) -> str:
-    """What is taken out of one file, in its order."""
+    """Return the text that is copied from one file, in its order."""
     parts: list[tuple[bool, str]] = []
     for place in sorted({*module.wanted, *module.glue}):
         large = isinstance(module.tree.body[place], ast.FunctionDef | ast.ClassDef)
@@ -180,7 +180,7 @@ def last_name(decorator: ast.expr) -> str:
 
 
 def without_repr(decorator: ast.expr) -> ast.expr:
-    """A jit decorator without its `repr`, which only names the program."""
+    """Return a jit decorator without its `repr`, which only names the program."""
     if (
         not isinstance(decorator, ast.Call)
         or last_name(decorator) != "jit"

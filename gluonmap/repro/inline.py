@@ -185,7 +185,7 @@ class _Inliner:
     # ---- imports ---------------------------------------------------------------------------------------------------
 
     def _kind(self, dotted: str) -> str:
-        """Whether an import of a module can be "kept", has to be "copied", or is "refused"."""
+        """Return whether an import of a module can be "kept", has to be "copied", or is "refused"."""
         top = dotted.partition(".")[0]
         if top == "triton" or top in sys.stdlib_module_names:
             return "kept"
@@ -252,7 +252,7 @@ class _Inliner:
         original: str,
         path: Attributes,
     ) -> _Thing:
-        """What another file defines under `original`, here called `name`."""
+        """Take what another file defines as `original` and this one calls `name`."""
         module.imports[other.name] = other
         thing = self.need(other, original, [path])
         if thing is None:
@@ -266,7 +266,7 @@ class _Inliner:
     def _member(
         self, module: CopiedFile, place: int, node: ast.stmt, name: str, other: CopiedFile, path: Attributes
     ) -> _Thing:
-        """A module that is copied, here called `name`: what is read of it becomes its attribute again."""
+        """Return a module that is copied, here called `name`: what is read of it becomes its attribute again."""
         if not path:
             raise UsageError(
                 f"no script: {module.shown} uses the module {other.name} ({module.at(node)}) other than by attributes."
@@ -288,12 +288,12 @@ class _Inliner:
         return thing
 
     def _below(self, module: CopiedFile, name: str) -> bool:
-        """Whether what a package binds to the name is its own module of that name: `from . import name`."""
+        """Return whether what a package binds to the name is its own module of that name: `from . import name`."""
         nodes = [module.tree.body[place] for place in module.bindings.get(name, [])]
         return any(isinstance(n, ast.ImportFrom) and base_module(n, module.package) == module.name for n in nodes)
 
     def _has(self, module: CopiedFile, name: str) -> bool:
-        """Whether a file binds the name, itself or by a star."""
+        """Return whether a file binds the name, itself or by a star."""
         if name in module.bindings:
             return True
         for place in module.stars:
@@ -305,7 +305,7 @@ class _Inliner:
         return False
 
     def _module(self, dotted: str, importer: CopiedFile, node: ast.stmt, path: Attributes) -> CopiedFile:
-        """The file of a module, found without importing its package."""
+        """Return the file of a module, found without importing its package."""
         if dotted not in self.modules:
             file = find_file(dotted, self.path)
             if file is None:
@@ -319,7 +319,7 @@ class _Inliner:
     # ---- the whole -------------------------------------------------------------------------------------------------
 
     def _postponed(self, order: Sequence[CopiedFile]) -> bool:
-        """Whether the text's annotations are not evaluated; where files differ the kernel's own decides."""
+        """Return whether the text's annotations are not evaluated; where files differ the kernel's own decides."""
         for module in order:
             classes = [n for place in module.wanted if isinstance(n := module.tree.body[place], ast.ClassDef)]
             if classes and module.postponed != self.home.postponed:

@@ -17,14 +17,14 @@ def imported_names(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def bound_by(alias: ast.alias, node: ast.stmt) -> str:
-    """The name that one part of an import binds."""
+    """Return the name that one part of an import binds."""
     if alias.asname:
         return alias.asname
     return alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name
 
 
 def base_module(node: ast.ImportFrom, package: str) -> str:
-    """The module that `from … import` names, relative ones from `package` on."""
+    """Return the module that `from … import` names, relative ones from `package` on."""
     if not node.level:
         return node.module or ""
     parts = package.split(".")
@@ -33,7 +33,7 @@ def base_module(node: ast.ImportFrom, package: str) -> str:
 
 
 def imports_of(node: ast.AST, package: str) -> Iterator[tuple[str, str, str]]:
-    """Of an import: each name that it binds, the module that it names, and what it takes; nothing for other nodes."""
+    """Yield, for an import, each name that it binds, the module that it names, and the dotted name that it takes."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield bound_by(alias, node), alias.name, alias.name if alias.asname else alias.name.partition(".")[0]
@@ -43,13 +43,13 @@ def imports_of(node: ast.AST, package: str) -> Iterator[tuple[str, str, str]]:
 
 
 def is_left_out(node: ast.stmt) -> bool:
-    """Whether an import of the file would not execute the statement: what is for type checkers, or for a script."""
+    """Return whether an import of the file would skip the statement: it is for type checkers or for a script."""
     names = {syntax.dotted(n).rpartition(".")[2] for n in ast.walk(node.test)} if isinstance(node, ast.If) else set()
     return bool(names & {"TYPE_CHECKING", "__name__"})
 
 
 def bound_names(node: ast.AST) -> Iterator[str]:
-    """Names of the module that a statement binds."""
+    """Yield names of the module that a statement binds."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
@@ -70,7 +70,7 @@ def bound_names(node: ast.AST) -> Iterator[str]:
 
 
 def touched_names(node: ast.AST) -> Iterator[str]:
-    """Names of the module whose value a statement changes in place, as far as one can see."""
+    """Yield names of the module whose value a statement changes in place, as far as one can see."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
             return
@@ -91,7 +91,7 @@ def _root(node: ast.AST) -> Iterator[str]:
 
 
 def read_names(node: ast.AST, postponed: bool) -> list[str]:
-    """Names of the module that a statement or an expression reads, in functions and classes too; each once.
+    """Return names of the module that a statement or an expression reads, in functions and classes too; each once.
 
     Triton reads annotations as text, so these count even where Python would not evaluate them.
     """
@@ -111,7 +111,7 @@ def read_names(node: ast.AST, postponed: bool) -> list[str]:
 
 
 def attribute_paths(node: ast.AST, name: str) -> list[Attributes]:
-    """The attributes that are read of a name; () where it is used by itself."""
+    """Return the attributes that are read of a name; () where it is used by itself."""
     found: dict[Attributes, None] = {}
     inside: set[int] = set()
     for item in ast.walk(node):

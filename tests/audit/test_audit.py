@@ -264,7 +264,7 @@ def test_keys_are_sorted_by_who_reads_them() -> None:
     assert names.unread == {"num_stages", "SPARE"}
 
 
-def test_an_option_that_nobody_sets_has_the_compilers_default_and_not_the_baselines_value() -> None:
+def test_an_unset_option_has_the_compilers_default_not_the_baselines_value() -> None:
     bound, description, _ = bound_to({"TILE": 64})
     assert description.baseline["waves_per_eu"] == 2
     assert bound.defaults == {"waves_per_eu": 0}
@@ -376,7 +376,7 @@ def test_knobs_that_change_nothing_are_told_by_how_far_that_holds(tmp_path: Path
     ]
 
 
-def test_entries_of_one_program_are_duplicates_and_equal_ones_of_buckets_are_only_noticed(tmp_path: Path) -> None:
+def test_entries_of_one_program_are_duplicates_and_equal_buckets_a_notice(tmp_path: Path) -> None:
     one, other = {"N": 16, "FLAG": True, "STAGES": 1}, {"N": 32, "FLAG": False, "STAGES": 1}
     told = findings(checked(tmp_path, INERT, {"M_LEQ_16": one, "M_LEQ_32": other, "any": one}, "--json"))
     text = 'entries "M_LEQ_16" and "M_LEQ_32" are one program: they differ in FLAG (False, True) and N (16, 32), which'
@@ -789,7 +789,7 @@ def test_a_file_that_names_no_target_is_audited_where_the_project_ships(tmp_path
     assert len(notes) == 1
 
 
-def test_a_pruning_function_is_judged_by_what_it_returns_and_not_by_what_it_was_given() -> None:
+def test_a_pruning_function_is_judged_by_what_it_returns_not_by_its_input() -> None:
     configs = ({"TILE": 64, "num_warps": 4}, {"TILE": 256, "num_warps": 4}, {"TILE": 512, "num_warps": 4})
 
     def changing(given: list[Any], named: Any, **_: Any) -> list[Any]:

@@ -243,7 +243,7 @@ def rendered(
     return script.render(replace(told, **more))
 
 
-def test_what_differs_between_the_two_calls_is_a_parameter_and_all_else_is_written_once(tmp_path: Path) -> None:
+def test_a_difference_of_the_calls_is_a_parameter_and_the_rest_is_written_once(tmp_path: Path) -> None:
     both = {"A": 1, "B": "py:triton.language.float16"}
     args: dict[str, Value] = {"x": "*bf16:8", "n": "i64:16", "f": "fp32", "b": "i1", "k": 7}
     text = rendered(
@@ -347,7 +347,7 @@ def paired(rule: Rule, moves: Config, *, joint: bool = True) -> pair.Pair:
     return pair.find(judged, told, rule)
 
 
-def test_moves_that_the_failure_does_not_need_are_set_back_and_the_passing_one_is_a_step_away() -> None:
+def test_moves_that_the_failure_does_not_need_are_set_back() -> None:
     rule = Rule()
     found = paired(rule, {"A": 16, "B": 64, "C": 2})
     assert (found.failing, found.passing) == ({"A": 16, "B": 16, "C": 1}, {"A": 4, "B": 16, "C": 1})
