@@ -29,6 +29,7 @@ from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import LAUNCH_OPTIONS
 from gluonmap.query.feasibility import Judge, Judgement, domains_of, moves_of
+from gluonmap.query.observations import Observations
 from gluonmap.query.reduced_space import reduced_space_of
 
 _LINE = "# ---- what follows"
@@ -131,7 +132,7 @@ def _rules(name: str, constraints: Iterable[Constraint], space: SpaceMap) -> Ite
 def _answered(judge: Judge) -> Iterator[str]:
     """Yield the moves of configurations whose recorded answer differs from the answer of the rules."""
     space, done = judge.space, set()
-    for config in _configurations(space):
+    for config in _configurations(judge.observations):
         moves = tuple((name, repr(value)) for name, value in moves_of(space, config).items())
         judgement = judge(config)
         if moves in done or (verdict := _truth(judgement)) == _by_rule(space, config, judgement):
@@ -143,18 +144,13 @@ def _answered(judge: Judge) -> Iterator[str]:
         yield f"    {moves!r}: {verdict},"
 
 
-def _configurations(space: SpaceMap) -> Iterator[Config]:
+def _configurations(found: Observations) -> Iterator[Config]:
     """Yield every configuration that the map has an entry for."""
-    base = space.baseline
-    yield base
-    for name, knob in space.knobs.items():
-        yield from ({**base, name: value.value} for value in knob.values)
-    if space.joint:
-        for tried in space.joint.tried:
-            yield {**base, **dict(zip(space.joint.domains, tried.values, strict=True))}
-        yield from ({**base, **program.config} for program in space.joint.programs)
-        yield from ({**base, **unstable.config} for unstable in space.joint.unstable)
-        yield from ({**base, **config} for config in space.joint.unknown)
+    singles = (item for items in found.values.values() for item in items)
+    yield from (item.config for item in (found.baseline, *singles, *found.joint, *found.programs))
+    if joint := found.space.joint:
+        yield from ({**found.space.baseline, **unstable.config} for unstable in joint.unstable)
+        yield from ({**found.space.baseline, **config} for config in joint.unknown)
 
 
 def _truth(judgement: Judgement) -> bool | None:

@@ -16,6 +16,7 @@ from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Resources
 from gluonmap.probe.rebuild import description_of
+from gluonmap.query.observations import config_key, observations
 from gluonmap.spec.description import Description
 from gluonmap.worker.protocol import KernelFile
 from gluonmap.worker.track import Heat, Track
@@ -127,13 +128,11 @@ def _twin(space: SpaceMap) -> tuple[Config, str]:
 
     The two runs of one program measure the noise. Where the map knows no such configuration, it is the baseline itself.
     """
-    assert space.joint is not None
-    names = tuple(space.joint.domains)
-    configs = [{**space.baseline, **dict(zip(names, t.values, strict=True))} for t in space.joint.tried]
-    digests = {repr(config): t.digest for config, t in zip(configs, space.joint.tried, strict=True)}
-    own = digests.get(repr(space.baseline), "")
-    for config in configs if space.stable else []:
-        if own and digests[repr(config)] == own and config != space.baseline:
+    asked = observations(space).joint
+    launch_keys = {config_key(item.config): item.launch_key for item in asked}
+    own = launch_keys.get(config_key(space.baseline), "")
+    for config in (item.config for item in asked) if space.stable else ():
+        if own and launch_keys[config_key(config)] == own and config != space.baseline:
             moved = ", ".join(f"{n}={config[n]}" for n in config if config[n] != space.baseline[n])
             return config, f"the baseline and the same program under {moved}"
     return dict(space.baseline), "the baseline twice"

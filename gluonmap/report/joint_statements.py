@@ -138,7 +138,7 @@ def freed(space: SpaceMap) -> list[Statement]:
     joint = space.joint
     if joint is None:
         return []
-    found = []
+    observed, found = observations(space), []
     for name, knob in space.knobs.items():
         failing = [
             v.value
@@ -147,19 +147,18 @@ def freed(space: SpaceMap) -> list[Statement]:
             if v.effect is Effect.ABORTING and not v.measured and v.value in joint.domains.get(name, ())
         ]
         for value in failing:
-            if moves := _moves_that_free(space, joint, name, value):
+            if moves := _moves_that_free(observed, joint, name, value):
                 others = listed(f"{n} = {value_label(v)}" for n, v in moves.items())
                 found.append(Statement(f"{name} = {value_label(value)} fails alone, and passes with {others}"))
     more = [Statement(f"and {len(found) - MOST_FREED} more")] if len(found) > MOST_FREED else []
     return [*found[:MOST_FREED], *more]
 
 
-def _moves_that_free(space: SpaceMap, joint: Joint, knob: str, value: Value) -> Config:
+def _moves_that_free(observed: Observations, joint: Joint, knob: str, value: Value) -> Config:
     """Return the fewest other moves with which a value was seen passing, without those that no constraint requires."""
-    names, baseline = tuple(joint.domains), space.baseline
-    place = names.index(knob)
-    rows = [item.values for item in joint.tried if item.outcome == Outcome.PASS and item.values[place] == value]
-    moves = [{n: v for n, v in zip(names, row, strict=True) if n != knob and v != baseline[n]} for row in rows]
+    baseline = observed.space.baseline
+    passing = (item.config for item in observed.joint if item.outcome == Outcome.PASS and item.config[knob] == value)
+    moves = ({n: v for n, v in config.items() if n != knob and v != baseline[n]} for config in passing)
     best = min(moves, key=len, default={})
     for name in list(best):
         fewer = {n: v for n, v in best.items() if n != name}

@@ -12,6 +12,7 @@ from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Figures, Resources, Timing
 from gluonmap.query.feasibility import moves_of
+from gluonmap.query.observations import observations
 from gluonmap.report import run_figures
 from gluonmap.report.html import knob_table
 from gluonmap.report.knobs import knobs_by_class
@@ -207,15 +208,8 @@ def endless(space: SpaceMap) -> list[str]:
         for value in knob.values
         if value.outcome == Outcome.HUNG
     ]
-    if space.joint is None:
-        return found
-    for item in space.joint.tried:
-        if item.outcome == Outcome.HUNG:
-            config = dict(zip(space.joint.domains, item.values, strict=True))
-            moves = moves_of(space, config)
-            if len(moves) > 1:
-                found.append(config_text(moves))
-    return found
+    hung = (moves_of(space, item.config) for item in observations(space).joint if item.outcome == Outcome.HUNG)
+    return [*found, *(config_text(moves) for moves in hung if len(moves) > 1)]
 
 
 def limit(space: SpaceMap) -> str:
