@@ -14,9 +14,10 @@ from gluonmap.model.knobs import Effect
 from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import Measured, SpaceMap, ValueMap
 from gluonmap.model.verdict import Check
+from gluonmap.model.wording import listed
 from gluonmap.report.knobs import knobs_by_class
 from gluonmap.report.marks import DIFFERS, EFFECT_MARKS, executed_on_cpu
-from gluonmap.report.plain_text import Statement, config_text, listed, plural, shorten, value_label, visible
+from gluonmap.report.plain_text import Statement, config_text, plural, shorten, value_label, visible
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,12 +81,12 @@ def test_a_value_that_compiled_and_was_not_executed_is_handed_over() -> None:
 
 
 def test_explain_says_what_was_executed() -> None:
-    from gluonmap.query.explain import explained
+    from gluonmap.query.explain import explain
     from gluonmap.report.explain import render
 
     space = executed(joint_map(), M=unsafe(16))
     console = Console(width=200, record=True, file=open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
-    render(space, "a.json", explained(Judge(space), {**BASELINE, "M": 16}), console)
+    render(space, "a.json", explain(Judge(space), {**BASELINE, "M": 16}), console)
     said = console.export_text()
     assert "Compiled and executed for the map: UNSAFE: 4 bytes behind y at k.py:3." in said
     assert "M != 16" in said

@@ -38,7 +38,7 @@ from gluonmap.model.knobs import KnobClass
 from gluonmap.model.outcomes import Feasibility
 from gluonmap.model.relations import Compare, KnobTerm, Member, Nogood, Number, Op, Product, Relation, Written
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.query.explain import FailingPart, minimal, nearest_feasible, smallest_failing, what_matters
+from gluonmap.query.explain import FailingPart, knob_relevance, minimal, nearest_feasible, smallest_failing
 from gluonmap.query.feasibility import Basis, Judge, Judgement, complete
 from gluonmap.runner import environment
 
@@ -232,7 +232,7 @@ def test_a_product_of_millions_is_not_walked() -> None:
 
 
 def matters(space: Any, **moves: Any) -> dict[str, tuple[bool | None, str]]:
-    found = what_matters(Judge(space), complete(space, moves))
+    found = knob_relevance(Judge(space), complete(space, moves))
     assert [item.knob for item in found] == list(space.baseline)
     return {item.knob: (item.matters, item.why) for item in found}
 

@@ -20,7 +20,7 @@ from gluonmap.model.joint_map import Inertness, ValueClasses, Verified
 from gluonmap.model.relations import Bound, Compare, KnobTerm, Member, Number, Op, Product, Relation, Written
 from gluonmap.model.verdict import Resources
 from gluonmap.query import reduced_space as programs
-from gluonmap.query.reduced_space import ReducedSpace, distinct, reduced_space
+from gluonmap.query.reduced_space import ReducedSpace, one_per_launch, reduced_space
 
 NAMES = ("A", "B", "C", "D")
 SPLIT_IS_1 = Member("SPLIT", (1,))
@@ -319,7 +319,7 @@ def test_equal_digests_and_launches_are_one_entry_wherever_they_stand() -> None:
     both_moved = Verified({"A": 2, "B": 2}, "aa", used, (4,), same=2)
     other_grid = Verified({"A": 4, "B": 1}, "aa", used, (8,))
     other_arguments = Verified({"A": 4, "B": 2}, "aa", used, (8,), arguments="split in two")
-    found = distinct([one, other_grid, both_moved, other_arguments])
+    found = one_per_launch([one, other_grid, both_moved, other_arguments])
     assert found == [Verified({"A": 1, "B": 1}, "aa", used, (4,), same=3), other_grid, other_arguments]
 
 

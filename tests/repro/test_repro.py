@@ -21,7 +21,7 @@ from gluonmap.model.errors import OracleFault, UsageError
 from gluonmap.model.outcomes import Outcome
 from gluonmap.model.relations import Compare, KnobTerm, Number, Op, Relation
 from gluonmap.model.verdict import Reason, Verdict
-from gluonmap.query.explain import explained
+from gluonmap.query.explain import explain
 from gluonmap.query.feasibility import Judge, complete
 from gluonmap.repro import pair, script
 from gluonmap.repro.inline import Inlined, inline
@@ -341,7 +341,7 @@ class Rule:
 
 def paired(rule: Rule, moves: Config, *, joint: bool = True) -> pair.Pair:
     judged = Judge(pair_map(PAIR_RULE, "3.9.0", joint=joint))
-    told = explained(
+    told = explain(
         judged, complete(judged.space, moves), lambda config: judged.judgement_of_answer(config, Rule()(config))
     )
     return pair.find(judged, told, rule)
