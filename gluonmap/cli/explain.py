@@ -81,7 +81,7 @@ def explain(
             answer = asking().answer(asked)
             return judged.judgement_of_answer(asked, answer, asking().source_line(answer))
 
-        explanation = explaining.explained(judged, config, None if no_compile else ask)
+        explanation = explaining.explain(judged, config, None if no_compile else ask)
         if not as_json:
             from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""Two maps, and which configuration of one is which of the other."""
+"""Two maps, and the translation of configurations between them."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ class PairedJudgement:
     """The judgements of both maps on one configuration."""
 
     config: Config
-    """As the first map spells it."""
+    """The configuration with the first map's knobs."""
     other: Config
-    """As the second map spells it."""
+    """The same configuration with the second map's knobs."""
     before: Judgement
     after: Judgement
 
 
 class Bridge:
-    """The configurations of one map as those of the other: a knob that one map alone turns is held."""
+    """Translation of configurations between two maps. A knob that one map alone turns is held at one value."""
 
     def __init__(self, before: SpaceMap, after: SpaceMap) -> None:
         self.before, self.after = before, after
         self.judges = Judge(before), Judge(after)
         self.shared = tuple(n for n in before.baseline if n in after.baseline)
-        self.held: Config = _alone(before, after) | _alone(after, before)
-        """Knob of one map -> the value that the other map has it at, else its own map's baseline."""
+        self.held: Config = _held(before, after) | _held(after, before)
+        """Knob of one map alone -> its fixed value in the other map, else the baseline's value in its own map."""
         self.one_baseline = all(same(before.baseline[n], after.baseline[n]) for n in self.shared)
 
     def to_after(self, config: Config) -> Config | None:
-        """A configuration of the first map; None where it turns a knob that the second map does not."""
-        return self._across(config, self.after.baseline)
+        """Return a configuration of the first map as one of the second; None if it moves a held knob."""
+        return self._translated(config, self.after.baseline)
 
     def to_before(self, config: Config) -> Config | None:
-        """A configuration of the second map; None where it turns a knob that the first map does not."""
-        return self._across(config, self.before.baseline)
+        """Return a configuration of the second map as one of the first; None if it moves a held knob."""
+        return self._translated(config, self.before.baseline)
 
     def moves(self, config: Config) -> Config:
-        """The moves of a configuration of the first map from its baseline, held knobs being where they are held."""
+        """Return the moves of a first map's configuration from the baseline, or from the value of a held knob."""
         return {n: v for n, v in config.items() if not same(v, self.held.get(n, self.before.baseline[n]))}
 
     def paired_judgements(self) -> list[PairedJudgement]:
@@ -58,11 +58,12 @@ class Bridge:
                 both.setdefault(config_key(config), (config, other))
         return [PairedJudgement(config, other, before(config), after(other)) for config, other in both.values()]
 
-    def _across(self, config: Config, names: Iterable[str]) -> Config | None:
+    def _translated(self, config: Config, names: Iterable[str]) -> Config | None:
         if any(name in self.held and not same(value, self.held[name]) for name, value in config.items()):
             return None
         return {name: self.held[name] if name in self.held else config[name] for name in names}
 
 
-def _alone(space: SpaceMap, other: SpaceMap) -> Config:
+def _held(space: SpaceMap, other: SpaceMap) -> Config:
+    """Return the knobs that only `space` turns, each with the value that the comparison holds it at."""
     return {n: other.recipe.fixed.get(n, v) for n, v in space.baseline.items() if n not in other.baseline}

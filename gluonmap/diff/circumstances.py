@@ -1,4 +1,4 @@
-"""What differs between two maps and is no finding, and what a reader must know to trust the comparison."""
+"""Differences between two maps that are no findings, and notes that a reader needs to trust the comparison."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class MapSide(msgspec.Struct, frozen=True):
     triton: str
     baseline: Config
     outcome: str
-    """Of the baseline."""
+    """Outcome of the baseline."""
     stable: bool | None
     depth: str
     """"singles", "joint" or "deep"."""
     stage: str
-    """The last stage that was asked for."""
+    """Last stage that was asked for."""
 
 
 class Circumstance(msgspec.Struct, frozen=True):
-    """Something that is no finding and may be the cause of one."""
+    """A difference that is no finding, and may be the cause of one."""
 
     name: str
     """kernel, file, target, Triton, source, arguments, sizes, grid, fixed, derived, restrictions, baseline, depth,
@@ -46,27 +46,27 @@ class Circumstance(msgspec.Struct, frozen=True):
 
 
 def vendor(space: SpaceMap) -> str:
-    """The maker of the map's target."""
+    """Return the vendor of the map's target."""
     return targets.find(space.target).vendor
 
 
 def stage(space: SpaceMap) -> Stage:
-    """The last stage that was asked for."""
-    return space.on_device.stage if space.on_device else Stage.COMPILE
+    """Return the last stage that was asked for."""
+    return space.execution.stage if space.execution else Stage.COMPILE
 
 
 def watched(space: SpaceMap) -> bool:
-    """Whether the sanitizer watched the executions."""
+    """Return whether the sanitizer watched the executions."""
     return space.recipe.trial is not None and space.recipe.trial.watch.sanitize
 
 
 def depth(space: SpaceMap) -> str:
-    """How many knobs were turned at once: "singles", "joint" or "deep"."""
+    """Return how many knobs were turned at once: "singles", "joint" or "deep"."""
     return space.joint.depth if space.joint else "singles"
 
 
-def side(space: SpaceMap) -> MapSide:
-    """The map without its findings."""
+def map_side(space: SpaceMap) -> MapSide:
+    """Return the map without its findings."""
     return MapSide(
         space.kernel, space.file, space.target, space.triton, space.baseline, space.outcome, space.stable,
         depth(space), stage(space).value,
@@ -74,7 +74,7 @@ def side(space: SpaceMap) -> MapSide:
 
 
 def circumstances(bridge: Bridge) -> Iterator[Circumstance]:
-    """Yield what differs that is no finding, in the order of its weight."""
+    """Yield the circumstances that differ, the weightiest first."""
     before, after = bridge.before, bridge.after
     yield from _text("kernel", before.kernel, after.kernel)
     yield from _text("file", before.file, after.file)
@@ -88,13 +88,13 @@ def circumstances(bridge: Bridge) -> Iterator[Circumstance]:
     yield from _entries("fixed", before.recipe.fixed, after.recipe.fixed)
     yield from _entries("derived", before.recipe.derive, after.recipe.derive)
     if before.joint and after.joint:
-        yield from _text("restrictions", _given(before.joint), _given(after.joint))
+        yield from _text("restrictions", _restrictions(before.joint), _restrictions(after.joint))
     yield from _entries("baseline", *({n: space.baseline[n] for n in bridge.shared} for space in (before, after)))
     yield from _text("depth", depth(before), depth(after))
     yield from _text("stage", stage(before), stage(after))
-    if before.on_device and after.on_device:
+    if before.execution and after.execution:
         yield from _text("sanitizer", *("watched" if watched(space) else "no" for space in (before, after)))
-        yield from _text("device", before.on_device.device, after.on_device.device)
+        yield from _text("device", before.execution.device, after.execution.device)
 
 
 def _text(name: str, before: str, after: str) -> Iterator[Circumstance]:
@@ -103,19 +103,19 @@ def _text(name: str, before: str, after: str) -> Iterator[Circumstance]:
 
 
 def _entries(name: str, before: Mapping[str, Value], after: Mapping[str, Value]) -> Iterator[Circumstance]:
-    """The entries of two dictionaries that differ, as one circumstance."""
+    """Yield one circumstance with the entries that differ between two dictionaries."""
     names = [n for n in dict.fromkeys((*before, *after)) if repr(before.get(n, ...)) != repr(after.get(n, ...))]
     texts = ("; ".join(f"{n}: {d[n]}" if n in d else f"no {n}" for n in names) for d in (before, after))
     if names:
         yield Circumstance(name, *texts)
 
 
-def _given(joint: Joint) -> str:
+def _restrictions(joint: Joint) -> str:
     return "; ".join(sorted({item.words for item in joint.constraints if item.standing is Standing.GIVEN})) or "none"
 
 
 def notes(bridge: Bridge, found: Sequence[Circumstance]) -> Iterator[str]:
-    """Yield what a reader must know to trust the comparison; `found` are its circumstances."""
+    """Yield the notes that a reader needs to trust the comparison; `found` are its circumstances."""
     before, after = bridge.before, bridge.after
     causes = [item.name for item in found if item.name in CAUSES]
     if before.kernel != after.kernel and Path(before.file).name != Path(after.file).name:
@@ -141,8 +141,8 @@ def notes(bridge: Bridge, found: Sequence[Circumstance]) -> Iterator[str]:
     if vendor(before) != vendor(after):
         yield "registers and spills of different makers are different things: resources are not compared"
     if stage(before) is not stage(after):
-        yield "only one map was executed as far: what fails there alone is told, and is no regression"
+        yield "only one map was executed that far: a failure there alone is reported, and is no regression"
     elif watched(before) is not watched(after):
-        yield "the sanitizer watched one map only: what is unsafe there alone is told, and is no regression"
+        yield "the sanitizer watched one map only: unsafe code there alone is reported, and is no regression"
     elif stage(before) is Stage.TIME:
         yield "times are not compared: two runs drift. gluonmap race compares programs in turns"

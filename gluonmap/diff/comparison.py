@@ -1,7 +1,7 @@
-"""What differs between two maps. "Before" is the first map, "after" the second: A → B.
+"""The difference between two maps. "Before" is the first map, "after" the second: A → B.
 
-Configurations are compared, not settings: where a knob is turned by one map alone, the two are compared at the value
-that the other map holds it at. What a map says of a configuration that it was not asked is the judgement of `judge`.
+Configurations are compared. Where one map alone turns a knob, the two are compared at the value that the other map
+holds it at. For a configuration that a map was not asked, `query.feasibility` gives the map's judgement.
 """
 
 from __future__ import annotations
@@ -10,13 +10,21 @@ import msgspec
 
 from gluonmap.constraints.counting import TooEntangled
 from gluonmap.diff.bridge import Bridge
-from gluonmap.diff.circumstances import Circumstance, MapSide, circumstances, notes, side
+from gluonmap.diff.circumstances import Circumstance, MapSide, circumstances, map_side, notes
 from gluonmap.diff.constraints import ConstraintChange, constraint_changes
 from gluonmap.diff.flips import ComparedCount, Flip, compared_count, flips
-from gluonmap.diff.knobs import KnobChange, ValueChange, knobs, values
+from gluonmap.diff.knobs import KnobChange, ValueChange, knob_changes, value_changes
 from gluonmap.diff.regressions import Regression, regressions
-from gluonmap.diff.resources import ProgramPair, ResourceChange, Tolerance, pairs, resource_changes
-from gluonmap.diff.spaces import Common, FormulaChange, Shared, SpaceCount, counts, formula, shared
+from gluonmap.diff.resources import ProgramPair, ResourceChange, Tolerance, program_pairs, resource_changes
+from gluonmap.diff.spaces import (
+    CommonDomains,
+    FormulaChange,
+    SharedSpace,
+    SpaceCount,
+    formula_change,
+    shared_space,
+    space_counts,
+)
 from gluonmap.model.errors import UsageError
 from gluonmap.model.space_map import SpaceMap
 
@@ -27,23 +35,23 @@ DEFAULT = Tolerance()
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """All that differs between two maps. Empty parts differ in nothing."""
+    """Everything that differs between two maps. In an empty part they agree."""
 
     schema: str = DIFF_SCHEMA
     before: MapSide
     after: MapSide
     circumstances: tuple[Circumstance, ...]
     notes: tuple[str, ...]
-    """What a reader must know to trust the comparison."""
+    """Sentences that a reader needs to trust the comparison."""
     regressions: tuple[Regression, ...]
     values: tuple[ValueChange, ...]
     knobs: tuple[KnobChange, ...]
     constraints: tuple[ConstraintChange, ...]
     formula: FormulaChange | None
-    """None: the bytes and their limit are the same, or one map has no formula."""
+    """None: the formula and the limit are the same, or one map has no formula."""
     counts: tuple[SpaceCount, ...]
-    """All of them, the equal ones too."""
-    shared: Shared | None
+    """All counts, the equal ones too."""
+    shared: SharedSpace | None
     """None: one of the maps knows single values only, or its constraints are too entangled to count."""
     asked: ComparedCount
     flips: tuple[Flip, ...]
@@ -53,7 +61,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changed(self) -> bool:
-        """Whether the maps say anything different of the kernel. Circumstances alone are no change."""
+        """Return whether the maps differ in anything about the kernel. Circumstances alone are no change."""
         facts = (self.values, self.knobs, self.constraints, self.flips, self.regressions)
         return (
             any(facts)
@@ -66,7 +74,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def difference(before: SpaceMap, after: SpaceMap, tolerance: Tolerance = DEFAULT) -> Difference:
-    """Return what differs from `before` to `after`.
+    """Return the difference from `before` to `after`.
 
     Raises:
         UsageError: the maps have no knob in common, so nothing can be compared.
@@ -78,20 +86,20 @@ def difference(before: SpaceMap, after: SpaceMap, tolerance: Tolerance = DEFAULT
         )
     bridge = Bridge(before, after)
     judgements = bridge.paired_judgements()
-    flipped, paired = flips(bridge, judgements), pairs(bridge, judgements)
+    flipped, paired = flips(bridge, judgements), program_pairs(bridge, judgements)
     found = tuple(circumstances(bridge))
-    whole, constraints = _together(bridge)
+    whole, constraints = _compared_spaces(bridge)
     return Difference(
-        before=side(before),
-        after=side(after),
+        before=map_side(before),
+        after=map_side(after),
         circumstances=found,
         notes=tuple(notes(bridge, found)),
         regressions=tuple(regressions(bridge, judgements, flipped, paired, tolerance)),
-        values=tuple(values(bridge)),
-        knobs=tuple(knobs(bridge)),
+        values=tuple(value_changes(bridge)),
+        knobs=tuple(knob_changes(bridge)),
         constraints=tuple(constraints),
-        formula=formula(bridge),
-        counts=tuple(counts(bridge)),
+        formula=formula_change(bridge),
+        counts=tuple(space_counts(bridge)),
         shared=whole,
         asked=compared_count(judgements, paired),
         flips=tuple(flipped),
@@ -101,12 +109,12 @@ def difference(before: SpaceMap, after: SpaceMap, tolerance: Tolerance = DEFAULT
     )
 
 
-def _together(bridge: Bridge) -> tuple[Shared | None, list[ConstraintChange]]:
+def _compared_spaces(bridge: Bridge) -> tuple[SharedSpace | None, list[ConstraintChange]]:
     if bridge.before.joint is None or bridge.after.joint is None:
         return None, []
-    common = Common(bridge, bridge.before.joint, bridge.after.joint)
+    common = CommonDomains(bridge, bridge.before.joint, bridge.after.joint)
     try:
         tables = common.tables()
-        return shared(common, tables), constraint_changes(common, tables)
+        return shared_space(common, tables), constraint_changes(common, tables)
     except TooEntangled:
         return None, constraint_changes(common, None)

@@ -1,4 +1,4 @@
-"""Constraints, read or learned, that one map has and the other has not: which has become which, and what that does."""
+"""Changed constraints, read or learned: pairs of the two maps' constraints, and the effect of each change."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ import numpy as np
 from gluonmap.constraints.counting import Factor, TooEntangled
 from gluonmap.constraints.semantics import words
 from gluonmap.diff.bridge import Bridge
-from gluonmap.diff.spaces import Common, Tables, negated
+from gluonmap.diff.spaces import CommonDomains, ConstraintTables, negated
 from gluonmap.model import targets
 from gluonmap.model.joint_map import Constraint, Joint, Standing
 from gluonmap.model.outcomes import Outcome
 from gluonmap.query.equivalence import shape_of, table_over
 
 
-class Move(StrEnum):
-    """What became of a constraint."""
+class ConstraintTransition(StrEnum):
+    """Kinds of change of one constraint."""
 
     GONE = "gone"
     NEW = "new"
     LIMIT = "limit moved"
-    """The same terms, other numbers."""
+    """The same terms with other numbers."""
     OTHER = "changed"
     """Another relation for the same reason, or over the same single knob."""
 
 
 class Direction(StrEnum):
-    """What a changed constraint allows, of what both maps tried."""
+    """Change of the set of allowed configurations, over the values that both maps tried."""
 
     LOOSER = "looser"
     TIGHTER = "tighter"
     SHIFTED = "shifted"
-    """It allows some more and some less."""
+    """It allows some configurations more, and forbids others."""
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """A limit of the hardware that a constraint stands for."""
+    """The hardware limit behind a constraint, in both targets."""
 
     unit: str
     before: int
@@ -48,15 +48,15 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class ConstraintChange(msgspec.Struct, frozen=True):
-    """A constraint, read or learned, that one map has and the other has not."""
+    """A constraint, read or learned, that differs between the maps."""
 
-    move: Move
+    move: ConstraintTransition
     before: Constraint | None
     after: Constraint | None
     direction: Direction | None = None
-    """None: its knobs or their values are not the other map's."""
+    """None: a knob is not in both maps or has no value in common, or the tables are too large."""
     budget: Budget | None = None
-    """Where the limit of the hardware that it stands for has moved too."""
+    """Set if the hardware limit behind it changed too."""
     freed: int | None = None
     """Configurations that `before` forbids and the second map allows. None: not counted."""
     forbidden: int | None = None
@@ -64,31 +64,31 @@ class ConstraintChange(msgspec.Struct, frozen=True):
 
 
 BUDGETS = {"bytes of shared memory": "shared_bytes", "threads": "threads", "columns": "tensor_columns"}
-"""Words of a reason -> the limit of a target that it tells of."""
+"""Words of a reason -> the field of `Target` that holds the limit."""
 
 
-def constraint_changes(common: Common, tables: Tables | None) -> list[ConstraintChange]:
-    """Return the constraints that are not the same in both maps, those with an effect first.
+def constraint_changes(common: CommonDomains, tables: ConstraintTables | None) -> list[ConstraintChange]:
+    """Return the constraints that differ between the maps, those with an effect first.
 
-    Without `tables` the spaces are too entangled to count what each change frees and forbids.
+    Without `tables` the spaces are too entangled to count the configurations that each change frees and forbids.
     """
     found = []
-    for move, before, after in _moved(common):
+    for move, before, after in _paired(common):
         direction, budget, freed, forbidden = None, None, None, None
         if before and after:
             direction, budget = _direction(common, before, after), _budget(common.bridge, before, after)
         else:
             direction = Direction.LOOSER if before else Direction.TIGHTER
         if tables and before:
-            freed = _breaking(common, [*tables.given, *tables.after], before)
+            freed = _breaking_count(common, [*tables.given, *tables.after], before)
         if tables and after:
-            forbidden = _breaking(common, [*tables.given, *tables.before], after)
+            forbidden = _breaking_count(common, [*tables.given, *tables.before], after)
         found.append(ConstraintChange(move, before, after, direction, budget, freed, forbidden))
-    return sorted(found, key=lambda c: (not (c.freed or c.forbidden), list(Move).index(c.move)))
+    return sorted(found, key=lambda c: (not (c.freed or c.forbidden), list(ConstraintTransition).index(c.move)))
 
 
-def _breaking(common: Common, allowed: list[Factor], constraint: Constraint) -> int | None:
-    """How many of the allowed configurations break a constraint; None: it cannot be told."""
+def _breaking_count(common: CommonDomains, allowed: list[Factor], constraint: Constraint) -> int | None:
+    """Return how many allowed configurations break a constraint; None: they cannot be counted."""
     try:
         table = common.table(constraint.relation)
         return common.count([*allowed, negated(table)]) if table else None
@@ -96,51 +96,59 @@ def _breaking(common: Common, allowed: list[Factor], constraint: Constraint) -> 
         return None
 
 
-# ---- which constraint became which ----------------------------------------------------------------------------------
+# ---- pairs of constraints -------------------------------------------------------------------------------------------
 
 
-Change = tuple[Move, Constraint | None, Constraint | None]
+_Pairing = tuple[ConstraintTransition, Constraint | None, Constraint | None]
 
 
-def _moved(common: Common) -> list[Change]:
-    """The constraints of both maps in pairs, less those that say the same."""
-    before, after = map(_telling, common.joints)
-    found: list[Change] = []
-    for move, became in ((None, partial(_equal, common)), (Move.LIMIT, _other_limit), (Move.OTHER, _one_cause)):
+def _paired(common: CommonDomains) -> list[_Pairing]:
+    """Return the constraints of both maps in pairs, without the pairs that are equal."""
+    before, after = map(_own_constraints, common.joints)
+    found: list[_Pairing] = []
+    for move, became in (
+        (None, partial(_equal, common)),
+        (ConstraintTransition.LIMIT, _differ_in_numbers),
+        (ConstraintTransition.OTHER, _share_cause),
+    ):
         for first in list(before):
             second = next((item for item in after if became(first, item)), None)
             if second is not None:
                 before.remove(first)
                 after.remove(second)
                 found += [(move, first, second)] if move else []
-    return [*found, *((Move.GONE, item, None) for item in before), *((Move.NEW, None, item) for item in after)]
+    return [
+        *found,
+        *((ConstraintTransition.GONE, item, None) for item in before),
+        *((ConstraintTransition.NEW, None, item) for item in after),
+    ]
 
 
-def _telling(joint: Joint) -> list[Constraint]:
-    """The constraints that say something of their own about the kernel."""
+def _own_constraints(joint: Joint) -> list[Constraint]:
+    """Return the confirmed constraints that were read or learned, without those that users gave or others imply."""
     return [c for c in joint.constraints if c.confirmed and c.standing in (Standing.READ, Standing.LEARNED)]
 
 
-def _equal(common: Common, before: Constraint, after: Constraint) -> bool:
+def _equal(common: CommonDomains, before: Constraint, after: Constraint) -> bool:
     return before.relation == after.relation or _compared(common, before, after) == (False, False)
 
 
-def _other_limit(before: Constraint, after: Constraint) -> bool:
-    """Whether they are one relation but for its numbers."""
+def _differ_in_numbers(before: Constraint, after: Constraint) -> bool:
+    """Return whether both are the same relation up to its numbers."""
     one, other = (re.sub(r"(?<![\w.])\d[\d.]*(?![\w.])", "#", words(item.relation)) for item in (before, after))
     return one == other
 
 
-def _one_cause(before: Constraint, after: Constraint) -> bool:
-    """Whether they have one reason but for its numbers, or read one and the same knob."""
+def _share_cause(before: Constraint, after: Constraint) -> bool:
+    """Return whether both have the same reason up to its numbers, or read the same single knob."""
     one, other = ((c.outcome, c.stage, re.sub(r"\d[\d,.]*", "#", c.reason)) for c in (before, after))
     return (one == other and bool(before.reason)) or (before.scope == after.scope and len(before.scope) == 1)
 
 
-# ---- what a change does ---------------------------------------------------------------------------------------------
+# ---- the effect of a change -----------------------------------------------------------------------------------------
 
 
-def _direction(common: Common, before: Constraint, after: Constraint) -> Direction | None:
+def _direction(common: CommonDomains, before: Constraint, after: Constraint) -> Direction | None:
     match _compared(common, before, after):
         case (True, True):
             return Direction.SHIFTED
@@ -152,8 +160,11 @@ def _direction(common: Common, before: Constraint, after: Constraint) -> Directi
             return None
 
 
-def _compared(common: Common, before: Constraint, after: Constraint) -> tuple[bool, bool] | None:
-    """Whether the second allows what the first forbids, and forbids what it allows; None: it cannot be told."""
+def _compared(common: CommonDomains, before: Constraint, after: Constraint) -> tuple[bool, bool] | None:
+    """Return whether `after` allows rows that `before` forbids, and forbids rows that it allows.
+
+    None: the tables are too large, or the maps have no values in common.
+    """
     try:
         tables = [table for item in (before, after) if (table := common.table(item.relation))]
         columns = tuple(sorted({column for table in tables for column in table.columns}))
@@ -167,7 +178,7 @@ def _compared(common: Common, before: Constraint, after: Constraint) -> tuple[bo
 
 
 def _budget(bridge: Bridge, before: Constraint, after: Constraint) -> Budget | None:
-    """The limit of the hardware behind two forms of one constraint, where it has moved."""
+    """Return the hardware limit behind both constraints, if it changed; else None."""
     if not before.outcome == after.outcome == Outcome.NO_RESOURCES:
         return None
     unit = next((unit for unit in BUDGETS if unit in before.reason and unit in after.reason), None)

@@ -16,15 +16,15 @@ from gluonmap.query.feasibility import Basis, Judgement
 
 
 class MapJudgement(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one map says of one configuration."""
+    """The judgement of one map on one configuration."""
 
     verdict: Feasibility
     compiled: bool
-    """This very configuration was asked; false: its constraints tell."""
+    """The map asked this very configuration; false: its constraints predict the verdict."""
     outcome: str = ""
     reason: str = ""
     line: str = ""
-    """Where in the kernel's source it ended, or what it breaks stands: "kernels/gemm.py:112"."""
+    """Place in the kernel's source where it ended, or of the constraint that it breaks: "kernels/gemm.py:112"."""
     stage: str = ""
     broken: tuple[str, ...] = ()
     """The constraints that forbid it, in words."""
@@ -34,64 +34,77 @@ class Flip(msgspec.Struct, frozen=True):
     """A configuration that passes by one map and fails by the other; at least one of them asked it."""
 
     config: Config
-    """As the first map spells it."""
+    """The configuration with the first map's knobs."""
     moves: Config
-    """Against the first map's baseline."""
+    """Moves from the first map's baseline."""
     before: MapJudgement
     after: MapJudgement
     deeper: bool = False
-    """It fails when executed, which the other map was not as far: the compiles do not differ."""
+    """It fails in an execution that the other map did not make: the compiles do not differ."""
 
     @property
     def lost(self) -> bool:
-        """It passes by the first map."""
+        """Return whether it passes by the first map."""
         return self.before.verdict is Feasibility.FEASIBLE
 
 
 class ComparedCount(msgspec.Struct, frozen=True):
-    """How many configurations the two maps can be compared on."""
+    """Numbers of configurations on which the two maps can be compared."""
 
     both: int
-    """ComparedCount for both."""
+    """Configurations that both maps asked."""
     passed_both: int
     one_program: int | None
-    """Of those that passed in both and whose programs are known: how many are one program. None: none is known."""
+    """Of `programs`, those that are one program in both maps. None: `programs` is 0."""
     programs: int
-    """How many those are."""
+    """Configurations that passed in both maps and whose programs both maps know."""
     unknown_after: int
-    """Passed for the first map; the second neither asked nor predicts them."""
+    """Configurations that passed in the first map, and that the second neither asked nor predicts."""
     unknown_before: int
+    """Configurations that passed in the second map, and that the first neither asked nor predicts."""
 
 
-def flips(bridge: Bridge, told: Iterable[PairedJudgement]) -> list[Flip]:
-    """Return the configurations that changed sides."""
+def flips(bridge: Bridge, judgements: Iterable[PairedJudgement]) -> list[Flip]:
+    """Return the configurations that pass by one map and fail by the other."""
     return [
-        Flip(item.config, bridge.moves(item.config), _said(item.before), _said(item.after), _deeper(bridge, item))
-        for item in told
+        Flip(
+            item.config,
+            bridge.moves(item.config),
+            _map_judgement(item.before),
+            _map_judgement(item.after),
+            _deeper(bridge, item),
+        )
+        for item in judgements
         if {item.before.verdict, item.after.verdict} == {Feasibility.FEASIBLE, Feasibility.INFEASIBLE}
         and Basis.COMPILED in (item.before.basis, item.after.basis)
-        and _claims(item.before)
-        and _claims(item.after)
+        and _has_evidence(item.before)
+        and _has_evidence(item.after)
     ]
 
 
-def _claims(told: Judgement) -> bool:
-    """The compiler, or a constraint that some failure confirmed, says it: no demand of the user alone."""
-    if told.basis is Basis.COMPILED or told.verdict is Feasibility.FEASIBLE:
+def _has_evidence(judgement: Judgement) -> bool:
+    """Return whether a compile, or a constraint that a failure confirmed, supports it: not a user's demand alone."""
+    if judgement.basis is Basis.COMPILED or judgement.verdict is Feasibility.FEASIBLE:
         return True
-    return any(item.confirmed and item.standing is not Standing.GIVEN for item in told.broken)
+    return any(item.confirmed and item.standing is not Standing.GIVEN for item in judgement.broken)
 
 
-def _said(told: Judgement) -> MapJudgement:
-    broken = told.shown_constraints if told.verdict is Feasibility.INFEASIBLE else ()
-    line = told.line or next((item.line for item in broken if item.line), "")
-    compiled = told.basis is Basis.COMPILED
-    texts = tuple(item.words for item in broken)
-    return MapJudgement(told.verdict, compiled, told.outcome, told.reason, line, told.stage, texts)
+def _map_judgement(judgement: Judgement) -> MapJudgement:
+    broken = judgement.shown_constraints if judgement.verdict is Feasibility.INFEASIBLE else ()
+    line = judgement.line or next((item.line for item in broken if item.line), "")
+    return MapJudgement(
+        judgement.verdict,
+        judgement.basis is Basis.COMPILED,
+        judgement.outcome,
+        judgement.reason,
+        line,
+        judgement.stage,
+        tuple(item.words for item in broken),
+    )
 
 
 def _deeper(bridge: Bridge, item: PairedJudgement) -> bool:
-    """It failed when executed, and the map by which it passes was not executed, or not watched, as far."""
+    """Return whether it failed in an execution, or under the sanitizer, that the other map did not have."""
     before, after = bridge.judges
     if stage(bridge.before) is stage(bridge.after):
         if watched(bridge.before) is watched(bridge.after):
@@ -100,19 +113,19 @@ def _deeper(bridge: Bridge, item: PairedJudgement) -> bool:
     return before.failed_on_device(item.config) or after.failed_on_device(item.other)
 
 
-def compared_count(told: Sequence[PairedJudgement], pairs: Sequence[ProgramPair]) -> ComparedCount:
+def compared_count(judgements: Sequence[PairedJudgement], pairs: Sequence[ProgramPair]) -> ComparedCount:
     """Return on how many configurations the maps can be compared; `pairs` are those that passed in both."""
-    both = [item for item in told if item.before.basis is item.after.basis is Basis.COMPILED]
+    both = [item for item in judgements if item.before.basis is item.after.basis is Basis.COMPILED]
     return ComparedCount(
         both=len(both),
         passed_both=sum(item.before.verdict is item.after.verdict is Feasibility.FEASIBLE for item in both),
         one_program=sum(pair.one_program for pair in pairs) if pairs else None,
         programs=len(pairs),
-        unknown_after=sum(_passed_unknown(item.before, item.after) for item in told),
-        unknown_before=sum(_passed_unknown(item.after, item.before) for item in told),
+        unknown_after=sum(_passed_unknown(item.before, item.after) for item in judgements),
+        unknown_before=sum(_passed_unknown(item.after, item.before) for item in judgements),
     )
 
 
 def _passed_unknown(one: Judgement, other: Judgement) -> bool:
-    """It passed for the one map, and nothing is known of it on the other side."""
+    """Return whether it passed in the one map, and the other map does not know it."""
     return one.outcome == Outcome.PASS and other.verdict is Feasibility.UNKNOWN

@@ -1,4 +1,4 @@
-"""What has become of single values that both maps tried, and of the knobs that they belong to."""
+"""Changes of single values that both maps tried, and of the knobs that they belong to."""
 
 from __future__ import annotations
 
@@ -14,64 +14,66 @@ from gluonmap.model.outcomes import COMPILED, Feasibility, Outcome, feasibility
 from gluonmap.model.space_map import SpaceMap, ValueMap
 
 
-class Turn(StrEnum):
-    """What became of a value."""
+class ValueTransition(StrEnum):
+    """Kinds of change of one value, in the order of a report."""
 
     ABORTING = "newly aborting"
-    """A signal now ends the compiler, and with it whatever tunes."""
+    """A signal now ends the compiler, and with it the tuner's process."""
     FAILING = "newly failing"
     PASSING = "newly passing"
     OTHERWISE = "fails otherwise"
     INERT = "newly inert"
     LIVE = "newly live"
     ELSEWHERE = "live elsewhere"
-    """In the program, and no longer in the launch alone; or the other way round."""
+    """It changed the launch alone and now changes the program, or the other way round."""
     UNKNOWN = "answered in one only"
 
 
 class ValueChange(msgspec.Struct, frozen=True):
-    """A value of a knob that both maps tried, all other knobs at the baseline."""
+    """A change of a value that both maps tried, all other knobs at the baseline."""
 
     knob: str
     value: Value
-    turn: Turn
+    turn: ValueTransition
     one_configuration: bool
-    """Both maps mean the same configuration; false: the baselines differ in another knob."""
+    """Both maps asked the same configuration; false: the baselines differ in another knob."""
     before: ValueMap
     after: ValueMap
 
 
 class KnobState(msgspec.Struct, frozen=True):
-    """What one map says of a knob."""
+    """One map's knowledge of a knob."""
 
     knob_class: KnobClass = msgspec.field(name="class")
     kind: KnobKind
     why: str
     one_program: tuple[tuple[Value, ...], ...]
-    """Groups of values that are one program everywhere, of those that both maps tried."""
+    """Groups of values that are one program everywhere, out of the values that both maps tried."""
     condition: str | None
-    """Beside other values it matters: "" never, "always", "sometimes", or only where this holds. None: not asked."""
+    """When the knob matters under other values: "" never, "always", "sometimes", or a condition. None: not asked."""
 
 
 class KnobChange(msgspec.Struct, frozen=True):
-    """A knob of which the maps say different things."""
+    """A change of one knob."""
 
     knob: str
     before: KnobState | None
-    """None: that map does not turn it."""
+    """None: the first map does not turn it."""
     after: KnobState | None
+    """None: the second map does not turn it."""
     held: Value = None
-    """Where one map does not turn it: the value at which the two are compared."""
+    """Value at which the maps are compared, where one of them does not turn the knob."""
     only_before: tuple[Value, ...] = ()
-    """Values that the other map did not try."""
+    """Values that only the first map tried."""
     only_after: tuple[Value, ...] = ()
+    """Values that only the second map tried."""
 
 
 # ---- single values --------------------------------------------------------------------------------------------------
 
 
-def values(bridge: Bridge) -> list[ValueChange]:
-    """Return the values of which the maps say different things, by their turn."""
+def value_changes(bridge: Bridge) -> list[ValueChange]:
+    """Return the changed values, in the order of `ValueTransition`."""
     before, after = bridge.before, bridge.after
     found = []
     for name in bridge.shared:
@@ -81,48 +83,50 @@ def values(bridge: Bridge) -> list[ValueChange]:
         alone = all(same(before.baseline[n], after.baseline[n]) for n in bridge.shared if n != name)
         for was in before.knobs[name].values:
             now = later.get(repr(was.value))
-            if now and (turn := _turn(was, now, effects=bridge.one_baseline)):
+            if now and (turn := _transition(was, now, effects=bridge.one_baseline)):
                 found.append(ValueChange(name, was.value, turn, alone, was, now))
-    return sorted(found, key=lambda change: list(Turn).index(change.turn))
+    return sorted(found, key=lambda change: list(ValueTransition).index(change.turn))
 
 
-def _turn(before: ValueMap, after: ValueMap, *, effects: bool) -> Turn | None:
-    """What became of a value; None: nothing that matters. `effects`: whether what it changes can be compared."""
+def _transition(before: ValueMap, after: ValueMap, *, effects: bool) -> ValueTransition | None:
+    """Return the change of a value; None: there is none. `effects`: whether live and inert can be compared."""
     was, now = feasibility(before.outcome), feasibility(after.outcome)
     if Feasibility.UNKNOWN in (was, now):
-        return None if was is now else Turn.UNKNOWN
+        return None if was is now else ValueTransition.UNKNOWN
     if now is Feasibility.INFEASIBLE:
         if after.outcome == Outcome.CRASHED and before.outcome != Outcome.CRASHED:
-            return Turn.ABORTING
+            return ValueTransition.ABORTING
         if was is Feasibility.FEASIBLE:
-            return Turn.FAILING
-        return None if (before.outcome, before.kind) == (after.outcome, after.kind) else Turn.OTHERWISE
+            return ValueTransition.FAILING
+        return None if (before.outcome, before.kind) == (after.outcome, after.kind) else ValueTransition.OTHERWISE
     if was is Feasibility.INFEASIBLE:
         unexecuted = bool(before.measured) and (after.outcome == Outcome.NOT_EXECUTED or not after.measured)
-        return Turn.UNKNOWN if unexecuted else Turn.PASSING  # it failed in an execution that the other did not have
-    return _turn_of_effect(before.effect, after.effect) if effects else None
+        return (
+            ValueTransition.UNKNOWN if unexecuted else ValueTransition.PASSING
+        )  # it failed in an execution that the other did not have
+    return _effect_transition(before.effect, after.effect) if effects else None
 
 
-def _turn_of_effect(before: Effect, after: Effect) -> Turn | None:
+def _effect_transition(before: Effect, after: Effect) -> ValueTransition | None:
     live = (Effect.LIVE, Effect.LIVE_HOST)
     if before in live and after is Effect.INERT:
-        return Turn.INERT
+        return ValueTransition.INERT
     if before is Effect.INERT and after in live:
-        return Turn.LIVE
-    return Turn.ELSEWHERE if before in live and after in live and before is not after else None
+        return ValueTransition.LIVE
+    return ValueTransition.ELSEWHERE if before in live and after in live and before is not after else None
 
 
 # ---- knobs ----------------------------------------------------------------------------------------------------------
 
 
-def knobs(bridge: Bridge) -> Iterator[KnobChange]:
-    """Yield the knobs of which the maps say different things, in the order of the first map's signature."""
+def knob_changes(bridge: Bridge) -> Iterator[KnobChange]:
+    """Yield the changed knobs, in the order of the first map's signature."""
     before, after = bridge.before, bridge.after
     if not {before.outcome, after.outcome} <= set(COMPILED):
         return  # a map whose baseline fails has no knobs
     together = before.joint is not None and after.joint is not None
     for name in dict.fromkeys((*before.baseline, *after.baseline)):
-        tried, later = _values(before, name), _values(after, name)
+        tried, later = _values_by_spelling(before, name), _values_by_spelling(after, name)
         common = tried.keys() & later.keys()
         one, other = (_state(space, name, common, together) for space in (before, after))
         if one is None or other is None:
@@ -134,13 +138,16 @@ def knobs(bridge: Bridge) -> Iterator[KnobChange]:
             yield KnobChange(name, one, other, None, only_before, only_after)
 
 
-def _values(space: SpaceMap, name: str) -> dict[str, Value]:
-    """The knob's values by their spelling, which tells True from 1."""
+def _values_by_spelling(space: SpaceMap, name: str) -> dict[str, Value]:
+    """Return the knob's values by their `repr`, which distinguishes True from 1."""
     return {repr(v.value): v.value for v in space.knobs[name].values} if name in space.knobs else {}
 
 
 def _state(space: SpaceMap, name: str, common: set[str], together: bool) -> KnobState | None:
-    """What a map says of a knob over the values that both tried; of all knobs together only where both maps say it."""
+    """Return a map's knowledge of a knob over the values that both maps tried.
+
+    The joint part counts only where both maps have one (`together`).
+    """
     if name not in space.knobs:
         return None
     knob, groups, condition = space.knobs[name], space.knobs[name].equivalent, None
@@ -153,7 +160,7 @@ def _state(space: SpaceMap, name: str, common: set[str], together: bool) -> Knob
 
 
 def _differ(one: KnobState, other: KnobState, *, effects: bool) -> bool:
-    """Whether two maps say different things of a knob; `effects`: whether what it changes can be compared."""
+    """Return whether the two states of a knob differ. `effects`: whether live and inert can be compared."""
     if one.kind is not other.kind:
         return True
     if not effects and {one.knob_class, other.knob_class} <= {KnobClass.LIVE, KnobClass.INERT}:

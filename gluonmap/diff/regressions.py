@@ -1,4 +1,4 @@
-"""What of a difference is a regression: docs/diff.md says it in words."""
+"""The regressions among the differences of two maps, as docs/diff.md defines them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from gluonmap.diff.bridge import Bridge, PairedJudgement
 from gluonmap.diff.circumstances import vendor
 from gluonmap.diff.flips import Flip, MapJudgement
-from gluonmap.diff.resources import Growth, ProgramPair, Tolerance, beyond, distinct
+from gluonmap.diff.resources import Growth, ProgramPair, Tolerance, distinct_programs, excessive_growth
 from gluonmap.handoff.launches import dropped, verified
 from gluonmap.model.candidate import Config
 from gluonmap.model.outcomes import Feasibility
@@ -21,39 +21,39 @@ from gluonmap.query.observations import ConfigKey, config_key
 
 
 class RegressionKind(StrEnum):
-    """What has become worse."""
+    """Kinds of regression, in the order of a report."""
 
     BASELINE = "baseline"
-    """It fails."""
+    """The baseline fails."""
     VALUE = "value"
     """One knob moved from the baseline fails."""
     COMBINATION = "combination"
     """Several knobs moved together fail."""
     PROGRAM = "program"
-    """It passes, and is no longer handed over: its resources condemn it."""
+    """The program passes, and is no longer handed over because of its resources."""
     SPILLS = "spills"
     REGISTERS = "registers"
 
 
 class Regression(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One configuration that was compiled and passed for the first map, and is worse off in the second."""
+    """One configuration that was compiled and passed in the first map, and is worse in the second."""
 
     kind: RegressionKind
     config: Config
     moves: Config
     again: Config
-    """Moves from the second map's baseline that lead there."""
+    """Moves from the second map's baseline to the same configuration."""
     handed_over: bool
-    """It was one of the first map's hand-over."""
+    """The first map hands it over."""
     after: MapJudgement | None = None
-    """Why it fails."""
+    """The second map's judgement, if it fails."""
     growth: Growth | None = None
-    """What it takes more of."""
+    """The resource that grew, if it spills more or takes more registers."""
     why: str = ""
-    """Why it is no longer handed over."""
+    """Reason why it is no longer handed over."""
     file: str = ""
     line: int | None = None
-    """Where in the kernel's source, today; the knob's declaration where no message tells."""
+    """Line of the kernel's source where it fails today; without one, the line that declares a moved knob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +67,20 @@ class _Cause:
 
 def regressions(
     bridge: Bridge,
-    told: Iterable[PairedJudgement],
+    judgements: Iterable[PairedJudgement],
     flips: Iterable[Flip],
     pairs: Iterable[ProgramPair],
     tolerance: Tolerance,
 ) -> list[Regression]:
-    """Return the regressions: by kind, what grew most first, then what is nearest to the first baseline."""
-    handed = handed_over(bridge.before)
-    causes = [*_failing(flips), *_condemned(bridge, handed, told), *_grown(bridge, pairs, tolerance)]
+    """Return the regressions by kind, then by growth (largest first), then by number of moves (fewest first)."""
+    handed = handed_over_keys(bridge.before)
+    causes = [*_failing(flips), *_condemned(bridge, handed, judgements), *_grown(bridge, pairs, tolerance)]
     found = [_regression(bridge, handed, cause) for cause in causes]
     kinds = list(RegressionKind)
     return sorted(found, key=lambda r: (kinds.index(r.kind), -r.growth.amount if r.growth else 0, len(r.moves)))
 
 
-def handed_over(space: SpaceMap) -> set[ConfigKey]:
+def handed_over_keys(space: SpaceMap) -> set[ConfigKey]:
     """Return the configurations that a map hands over."""
     return {config_key(entry.config) for entry in verified(space)} - {
         config_key(config) for config, _ in dropped(space)
@@ -94,9 +94,9 @@ def _failing(flips: Iterable[Flip]) -> Iterator[_Cause]:
             yield _Cause(kinds[min(len(flip.moves), 2)], flip.config, after=flip.after)
 
 
-def _condemned(bridge: Bridge, handed: set[ConfigKey], told: Iterable[PairedJudgement]) -> Iterator[_Cause]:
+def _condemned(bridge: Bridge, handed: set[ConfigKey], judgements: Iterable[PairedJudgement]) -> Iterator[_Cause]:
     condemned = {config_key(config): why for config, why in dropped(bridge.after)}
-    for item in told:
+    for item in judgements:
         why = condemned.get(config_key(item.other))
         if why and config_key(item.config) in handed and item.after.verdict is Feasibility.FEASIBLE:
             yield _Cause(RegressionKind.PROGRAM, item.config, why=why)
@@ -104,24 +104,24 @@ def _condemned(bridge: Bridge, handed: set[ConfigKey], told: Iterable[PairedJudg
 
 def _grown(bridge: Bridge, pairs: Iterable[ProgramPair], tolerance: Tolerance) -> Iterator[_Cause]:
     kinds = {"spills": RegressionKind.SPILLS, "vgpr": RegressionKind.REGISTERS}
-    for pair in distinct(pairs):
-        for growth in beyond(pair, tolerance, vendor(bridge.after)):
+    for pair in distinct_programs(pairs):
+        for growth in excessive_growth(pair, tolerance, vendor(bridge.after)):
             yield _Cause(kinds[growth.resource], pair.config, growth=growth)
 
 
 def _regression(bridge: Bridge, handed: set[ConfigKey], cause: _Cause) -> Regression:
     moves = bridge.moves(cause.config)
     again = moves_of(bridge.after, bridge.to_after(cause.config) or {})
-    said = cause.after.line if cause.after else ""
+    place = cause.after.line if cause.after else ""
     return Regression(
         cause.kind, cause.config, moves, again, config_key(cause.config) in handed, cause.after, cause.growth,
-        cause.why, *_place(said, moves, bridge.after),
+        cause.why, *_file_and_line(place, moves, bridge.after),
     )  # fmt: skip
 
 
-def _place(said: str, moves: Config, space: SpaceMap) -> tuple[str, int | None]:
-    """The file and the line of "file.py:112"; else the kernel's file, and where a moved knob is declared."""
-    file, _, number = said.rpartition(":")
+def _file_and_line(place: str, moves: Config, space: SpaceMap) -> tuple[str, int | None]:
+    """Return the file and line of "file.py:112"; else the kernel's file and the line that declares a moved knob."""
+    file, _, number = place.rpartition(":")
     if file and number.isdecimal():
         return file, int(number)
     declared = (space.knobs[name].line for name in moves if name in space.knobs)

@@ -1,4 +1,4 @@
-"""What the programs of equal configurations take, in the one map and in the other."""
+"""Resources of the programs of equal configurations in both maps."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from gluonmap.query.observations import Observation
 
 
 class Tolerance(msgspec.Struct, frozen=True):
-    """Growth that is no regression yet."""
+    """Largest growth that is no regression."""
 
     percent: float = 10.0
+    """Growth in percent of the first map's number."""
     registers: int = 8
-    """What a device hands out at once; registers and spills may grow by as much whatever the percentage."""
+    """Registers that a device allocates at once. Registers and spills may grow by as many at any percentage."""
 
 
 class ProgramPair(msgspec.Struct, frozen=True):
-    """A configuration that passed in both maps, and what its programs take."""
+    """A configuration that passed in both maps, with the resources of its two programs."""
 
     config: Config
     moves: Config
@@ -32,32 +33,32 @@ class ProgramPair(msgspec.Struct, frozen=True):
     before: Resources
     after: Resources
     before_figures: Figures | None = None
-    """What a run on the CPU counted, in both maps at the same sizes; else none."""
+    """Counts of a run on the CPU. None unless both maps have one at the same sizes."""
     after_figures: Figures | None = None
 
     @property
     def one_program(self) -> bool:
-        """Nothing that the device executes or reserves differs."""
+        """Return whether the device executes and reserves the same in both maps."""
         return self.before_digest == self.after_digest
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """One resource of one configuration."""
+    """Growth of one resource of one configuration."""
 
     moves: Config
     resource: str
-    """A field of `Resources`."""
+    """Name of a field of `Resources`."""
     before: int
     after: int
 
     @property
     def amount(self) -> int:
-        """How much more it is."""
+        """Return the growth; negative: a fall."""
         return self.after - self.before
 
 
 class ResourceChange(msgspec.Struct, frozen=True):
-    """One resource over all pairs of programs, equal pairs counted once."""
+    """Change of one resource over all pairs of programs, equal pairs counted once."""
 
     resource: str
     compared: int
@@ -69,34 +70,34 @@ class ResourceChange(msgspec.Struct, frozen=True):
     """The largest fall."""
 
 
-def pairs(bridge: Bridge, told: Iterable[PairedJudgement]) -> list[ProgramPair]:
-    """Return the configurations that passed in both maps, their programs known; only within one maker's devices."""
+def program_pairs(bridge: Bridge, judgements: Iterable[PairedJudgement]) -> list[ProgramPair]:
+    """Return the configurations that passed in both maps and whose programs both know; none for two vendors."""
     if vendor(bridge.before) != vendor(bridge.after):
         return []
     found = []
     before, after = (judge.observations for judge in bridge.judges)
-    for item in told:
+    for item in judgements:
         one, other = item.before, item.after
         passed = {one.outcome, other.outcome} <= set(COMPILED)
         if passed and one.digest and other.digest and one.resources and other.resources:
             moves = bridge.moves(item.config)
             ran, again = before.get(item.config), after.get(item.other)
-            counted = (ran.figures, again.figures) if ran and again and _alike(ran, again) else (None, None)
+            counted = (ran.figures, again.figures) if ran and again and _same_sizes(ran, again) else (None, None)
             found.append(
                 ProgramPair(item.config, moves, one.digest, other.digest, one.resources, other.resources, *counted)
             )
     return found
 
 
-def _alike(one: Observation, other: Observation) -> bool:
+def _same_sizes(one: Observation, other: Observation) -> bool:
     """Return whether both were executed at the same sizes, so that their counts can be compared."""
     return bool(one.executed and other.executed) and (one.check.sizes if one.check else ()) == (
         other.check.sizes if other.check else ()
     )
 
 
-def distinct(pairs: Iterable[ProgramPair]) -> list[ProgramPair]:
-    """Return one pair for each two programs, the one with the fewest moves."""
+def distinct_programs(pairs: Iterable[ProgramPair]) -> list[ProgramPair]:
+    """Return one pair of configurations for each pair of programs: the one with the fewest moves."""
     found: dict[tuple[str, str], ProgramPair] = {}
     for pair in sorted(pairs, key=lambda pair: len(pair.moves)):
         found.setdefault((pair.before_digest, pair.after_digest), pair)
@@ -104,33 +105,33 @@ def distinct(pairs: Iterable[ProgramPair]) -> list[ProgramPair]:
 
 
 def growth(pair: ProgramPair, resource: str) -> Growth | None:
-    """Return one resource of both programs of a pair; None where it is not known of both."""
+    """Return the growth of one resource of a pair; None where one of the programs does not have it."""
     one, other = getattr(pair.before, resource), getattr(pair.after, resource)
     return None if one is None or other is None else Growth(pair.moves, resource, one, other)
 
 
 def resource_changes(pairs: Iterable[ProgramPair]) -> Iterator[ResourceChange]:
-    """Yield every resource that is known of both sides of a pair."""
-    programs = distinct(pairs)
+    """Yield the change of each resource that both programs of some pair have."""
+    programs = distinct_programs(pairs)
     for name in Resources.__struct_fields__:
-        told = [found for pair in programs if (found := growth(pair, name))]
-        if not told:
+        all_growth = [found for pair in programs if (found := growth(pair, name))]
+        if not all_growth:
             continue
-        most, least = max(told, key=lambda g: g.amount), min(told, key=lambda g: g.amount)
+        most, least = max(all_growth, key=lambda g: g.amount), min(all_growth, key=lambda g: g.amount)
         yield ResourceChange(
             name,
-            len(told),
-            sum(found.amount > 0 for found in told),
-            sum(found.amount < 0 for found in told),
+            len(all_growth),
+            sum(found.amount > 0 for found in all_growth),
+            sum(found.amount < 0 for found in all_growth),
             most if most.amount > 0 else None,
             least if least.amount < 0 else None,
         )
 
 
-def beyond(pair: ProgramPair, tolerance: Tolerance, maker: str) -> Iterator[Growth]:
-    """Yield spills and registers of a pair that grew beyond the tolerance; code that begins to spill always did."""
-    # NVIDIA tells spills in bytes of local memory: a register is four.
-    floors = {"spills": tolerance.registers * (1 if maker == "AMD" else 4), "vgpr": tolerance.registers}
+def excessive_growth(pair: ProgramPair, tolerance: Tolerance, vendor_name: str) -> Iterator[Growth]:
+    """Yield the growth of spills and registers beyond the tolerance. Code that begins to spill always exceeds it."""
+    # NVIDIA reports spills in bytes of local memory; a register is four bytes.
+    floors = {"spills": tolerance.registers * (1 if vendor_name == "AMD" else 4), "vgpr": tolerance.registers}
     for name, floor in floors.items():
         found = growth(pair, name)
         if found is None:

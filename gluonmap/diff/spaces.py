@@ -1,4 +1,4 @@
-"""The whole spaces of two maps: how many configurations each allows, of the values that both tried together."""
+"""The whole spaces of two maps: the configurations that each allows, over the values that both tried together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from gluonmap.constraints.counting import Elimination, Factor, relation_factor
 from gluonmap.constraints.semantics import scope_of
 from gluonmap.diff.bridge import Bridge
-from gluonmap.diff.regressions import handed_over
+from gluonmap.diff.regressions import handed_over_keys
 from gluonmap.handoff.launches import verified
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config, Value
@@ -21,16 +21,17 @@ from gluonmap.query.equivalence import place_of
 from gluonmap.query.feasibility import Judge
 
 FEW_ROWS = 100_000
-"""Configurations that an example is looked for among; of more, as many are drawn as `DRAWN` says."""
+"""Number of configurations up to which all are searched for an example; of more, `DRAWN` are drawn."""
 DRAWN = 4096
 PROGRAMS = "distinct programs"
 SIZES = ("configurations of the signature", "feasible configurations", PROGRAMS)
-"""Counts that are the kernel's own, as far as both maps tell them."""
+"""Names of counts that depend on the kernel alone, where both maps have them."""
 EFFORTS = ("configurations asked", "programs compiled and passed", "configurations handed over")
+"""Names of counts that also depend on how much was asked."""
 
 
 class FormulaChange(msgspec.Struct, frozen=True):
-    """The bytes of shared memory of a configuration, and the target's limit."""
+    """A change of the formula for the bytes of shared memory, or of the target's limit in bytes."""
 
     before: str
     before_limit: int
@@ -39,58 +40,63 @@ class FormulaChange(msgspec.Struct, frozen=True):
 
 
 class SpaceCount(msgspec.Struct, frozen=True):
-    """A number that both maps tell. None: it is not known."""
+    """A count in both maps. None: the map does not have it."""
 
     name: str
     before: int | None
     after: int | None
     effort: bool = False
-    """It depends on how much was asked, too: no change of the kernel by itself."""
+    """It also depends on how much was asked, so a difference alone is no change of the kernel."""
     before_at_most: bool = False
-    """`before` is a bound: by rules, with not every program compiled."""
+    """`before` is an upper bound by rules: not every program was compiled."""
     after_at_most: bool = False
+    """`after` is an upper bound by rules."""
 
 
-class Shared(msgspec.Struct, frozen=True):
-    """The configurations of the values that both maps tried together, by the constraints of each."""
+class SharedSpace(msgspec.Struct, frozen=True):
+    """Numbers of configurations over the values that both maps tried together."""
 
     signature: int
-    """Those that no user of either map ruled out."""
+    """Configurations that no user of either map ruled out."""
     before: int
-    """Feasible by the first map."""
+    """Configurations that are feasible by the first map."""
     after: int
+    """Configurations that are feasible by the second map."""
     both: int
+    """Configurations that are feasible by both maps."""
     proved: bool
     """Each map asked every configuration: these are facts, not predictions."""
     lost_example: Config | None = None
-    """Feasible by the first map and not by the second; as near to the first baseline as any."""
+    """A configuration that is feasible by the first map alone, with the fewest moves from the first baseline."""
     gained_example: Config | None = None
+    """A configuration that is feasible by the second map alone, with the fewest moves from the second baseline."""
 
     @property
     def lost(self) -> int:
-        """Feasible by the first map, and not by the second."""
+        """Return the number of configurations that are feasible by the first map alone."""
         return self.before - self.both
 
     @property
     def gained(self) -> int:
-        """Feasible by the second map, and not by the first."""
+        """Return the number of configurations that are feasible by the second map alone."""
         return self.after - self.both
 
 
-class Tables(NamedTuple):
+class ConstraintTables(NamedTuple):
     """Constraints as tables over the values that both maps tried."""
 
     given: list[Factor]
-    """What the users of both maps demand."""
+    """Restrictions by the users of both maps."""
     before: list[Factor]
-    """What the first map says of the kernel, beside that."""
+    """Other constraints of the first map."""
     after: list[Factor]
+    """Other constraints of the second map."""
 
 
-class Common:
-    """The values that both maps tried together; a knob that one map alone turns is held.
+class CommonDomains:
+    """Domains with the values that both maps tried together. A knob that one map alone turns has one value.
 
-    Where some knob has no value in common there is no configuration.
+    They are `empty` where some knob has no value in common.
     """
 
     def __init__(self, bridge: Bridge, before: Joint, after: Joint) -> None:
@@ -101,14 +107,14 @@ class Common:
             self.domains[name] = tuple(v for v in before.domains[name] if place_of(other, v) is not None)
         self.empty = not all(self.domains.values())
 
-    def tables(self) -> Tables:
-        """The constraints of both maps; those that read something else say nothing here.
+    def tables(self) -> ConstraintTables:
+        """Return the constraints of both maps as tables, without those that read something else than these knobs.
 
         Raises:
             TooEntangled: one has too many cells.
         """
         before, after = (joint.constraints for joint in self.joints)
-        return Tables(
+        return ConstraintTables(
             self._tables(c for c in (*before, *after) if c.standing is Standing.GIVEN),
             self._tables(c for c in before if c.standing is not Standing.GIVEN),
             self._tables(c for c in after if c.standing is not Standing.GIVEN),
@@ -118,7 +124,7 @@ class Common:
         return [table for item in constraints if (table := self.table(item.relation))]
 
     def table(self, relation: Relation) -> Factor | None:
-        """A relation as a table; None where it reads something else.
+        """Return a relation as a table; None where it reads something else than these knobs.
 
         Raises:
             TooEntangled: it has too many cells.
@@ -128,21 +134,21 @@ class Common:
         return relation_factor(tuple(self.domains), tuple(self.domains.values()), relation)
 
     def allowed(self, tables: Iterable[Factor]) -> Elimination:
-        """The configurations that all tables allow."""
+        """Return the configurations that all tables allow."""
         return Elimination([len(domain) for domain in self.domains.values()], tables)
 
     def count(self, tables: Iterable[Factor]) -> int:
-        """How many configurations all tables allow."""
+        """Return the number of configurations that all tables allow."""
         return self.allowed(tables).count
 
 
 def negated(table: Factor) -> Factor:
-    """What a table forbids."""
+    """Return the table that allows what `table` forbids."""
     return Factor(table.columns, 1.0 - table.table)
 
 
-def shared(common: Common, tables: Tables) -> Shared | None:
-    """Return the two spaces over the values that both maps tried; None: there are none.
+def shared_space(common: CommonDomains, tables: ConstraintTables) -> SharedSpace | None:
+    """Return the sizes of both spaces over the values that both maps tried; None: there are no such values.
 
     Raises:
         TooEntangled: they cannot be counted.
@@ -150,7 +156,7 @@ def shared(common: Common, tables: Tables) -> Shared | None:
     if common.empty:
         return None
     bridge, (given, before, after) = common.bridge, tables
-    return Shared(
+    return SharedSpace(
         signature=common.count(given),
         before=common.count([*given, *before]),
         after=common.count([*given, *after]),
@@ -161,8 +167,8 @@ def shared(common: Common, tables: Tables) -> Shared | None:
     )
 
 
-def _example(common: Common, allowed: list[Factor], refused: list[Factor], baseline: Config) -> Config | None:
-    """A configuration that is allowed and that one of `refused` forbids, as near to the baseline as any."""
+def _example(common: CommonDomains, allowed: list[Factor], refused: list[Factor], baseline: Config) -> Config | None:
+    """Return the configuration nearest to the baseline that `allowed` allow and one of `refused` forbids, if any."""
     home = {**baseline, **common.bridge.held}
     start = [-1 if (place := place_of(d, home[n])) is None else place for n, d in common.domains.items()]
     found: list[tuple[int, list[int]]] = []
@@ -179,16 +185,16 @@ def _example(common: Common, allowed: list[Factor], refused: list[Factor], basel
     return {name: config[name] for name in baseline}
 
 
-def formula(bridge: Bridge) -> FormulaChange | None:
-    """Return the formulas of shared memory and their limits, where both maps have one and something differs."""
+def formula_change(bridge: Bridge) -> FormulaChange | None:
+    """Return the formulas of shared memory and their limits; None if they are equal or a map has no formula."""
     spaces = bridge.before, bridge.after
     one, other = (space.joint.formula if space.joint else "" for space in spaces)
     limit, moved = (targets.find(space.target).shared_bytes for space in spaces)
     return FormulaChange(one, limit, other, moved) if one and other and (one, limit) != (other, moved) else None
 
 
-def counts(bridge: Bridge) -> Iterator[SpaceCount]:
-    """Yield the numbers that both maps tell, the equal ones too."""
+def space_counts(bridge: Bridge) -> Iterator[SpaceCount]:
+    """Yield the counts that at least one map has, the equal ones too."""
     before, after = (_numbers(judge) for judge in bridge.judges)
     bounds = [space.joint is not None and space.joint.at_most for space in (bridge.before, bridge.after)]
     for name, one, other in zip((*SIZES, *EFFORTS), before, after, strict=True):
@@ -201,4 +207,4 @@ def _numbers(judge: Judge) -> tuple[int | None, ...]:
     space = judge.space
     size = space.joint.sizes if space.joint else None
     sizes = (size.signature, size.feasible, size.programs) if size else (None, None, None)
-    return *sizes, len(judge.observations), len(verified(space)), len(handed_over(space))
+    return *sizes, len(judge.observations), len(verified(space)), len(handed_over_keys(space))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gluonmap.handoff.conversion import default_options
 from gluonmap.handoff.launches import options_of, probe_command
-from gluonmap.handoff.spelled import PREFIX
+from gluonmap.handoff.python_values import PREFIX
 from gluonmap.model.candidate import Value
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import Constraint

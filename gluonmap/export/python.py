@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gluonmap.export.heading import UNTIMED, check_names, heading, is_spelled, launch_defaults, literal, one_line
 from gluonmap.handoff.descriptors import DescriptorBlock, blocks_of
 from gluonmap.handoff.launches import launches
-from gluonmap.handoff.spelled import PREFIX
+from gluonmap.handoff.python_values import PREFIX
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.errors import UsageError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gluonmap.handoff.descriptors import SetBlocks, hook_of
 from gluonmap.handoff.launches import launches, probe_command
-from gluonmap.handoff.spelled import object_of
+from gluonmap.handoff.python_values import object_of
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config
 from gluonmap.model.errors import GluonmapError

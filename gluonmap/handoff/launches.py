@@ -13,7 +13,7 @@ from gluonmap.model.errors import UsageError
 from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import LAUNCH_OPTIONS
-from gluonmap.query.diverse_subset import spread
+from gluonmap.query.diverse_subset import diverse_subset
 from gluonmap.query.equivalence import place_of
 from gluonmap.query.feasibility import domains_of
 from gluonmap.query.observations import Observation, Origin, observations
@@ -55,7 +55,7 @@ def handed_over(space: SpaceMap, limit: int | None = None) -> list[Config]:
         raise UsageError(_nothing(space, len(condemned)))
     kept = list(left.values())
     if limit is not None and limit < len(kept):
-        kept = [kept[place] for place in _spread(space, kept, limit)]
+        kept = [kept[place] for place in _diverse_places(space, kept, limit)]
     return kept
 
 
@@ -141,13 +141,13 @@ def _derived(space: SpaceMap, config: Config) -> Config:
     return {n: v for n, v in values.items() if n not in config}
 
 
-def _spread(space: SpaceMap, configs: list[Config], limit: int) -> list[int]:
+def _diverse_places(space: SpaceMap, configs: list[Config], limit: int) -> list[int]:
     """Places of a choice; knobs that do not matter do not count as different."""
     reduced = reduced_space_of(space)
     domains = domains_of(space)
     forms = [reduced.canonical(config) for config in configs]
     rows = [[place_of(domain, form[name]) or 0 for name, domain in domains.items()] for form in forms]
-    return spread(np.array(rows, np.int16), list(domains.values()), limit)
+    return diverse_subset(np.array(rows, np.int16), list(domains.values()), limit)
 
 
 def _nothing(space: SpaceMap, condemned: int) -> str:

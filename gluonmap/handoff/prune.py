@@ -11,7 +11,7 @@ from gluonmap.handoff.active import MapOrPath, Maps
 from gluonmap.handoff.conversion import configs as own_configs
 from gluonmap.handoff.conversion import default_options, warn_of_another_triton
 from gluonmap.handoff.launches import options_of
-from gluonmap.handoff.spelled import object_of
+from gluonmap.handoff.python_values import object_of
 from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.dtypes import DTYPES, POINTER
 from gluonmap.model.errors import UsageError

@@ -119,7 +119,7 @@ class JointResult:
                 entry = Verified(config, digest, answer.resources, candidate.grid, arguments=arguments)
                 (found if proved_by_code(answer) else by_ir).append(entry)
         proved = {entry.digest for entry in found}
-        return tuple(reduced_space.distinct([*found, *(entry for entry in by_ir if entry.digest in proved)]))
+        return tuple(reduced_space.one_per_launch([*found, *(entry for entry in by_ir if entry.digest in proved)]))
 
     def _passing(self) -> Iterator[Config]:
         """Yield the passing configurations: the baseline, those that were asked, those that were chosen; each once."""

@@ -11,7 +11,7 @@ from gluonmap.constraints.counting import Rows
 from gluonmap.model.candidate import Value
 
 
-def spread(rows: Rows, domains: Sequence[Sequence[Value]], limit: int) -> list[int]:
+def diverse_subset(rows: Rows, domains: Sequence[Sequence[Value]], limit: int) -> list[int]:
     """Return at most `limit` places of `rows`, in the order chosen: the first row, a greedy cover, the farthest.
 
     The cover takes, of the rows left, the one with most values that no chosen row has, until each value that any row

@@ -46,7 +46,7 @@ class Neighbour(msgspec.Struct, frozen=True):
     judgement: Judgement
 
 
-class Matter(msgspec.Struct, frozen=True):
+class KnobRelevance(msgspec.Struct, frozen=True):
     """Whether turning one knob, all others as they are, gives another program."""
 
     knob: str
@@ -66,10 +66,10 @@ class Explanation(msgspec.Struct, frozen=True):
     """The judgement is that of a compile made for this."""
     part: FailingPart | None = None
     nearest: tuple[Neighbour, ...] = ()
-    matters: tuple[Matter, ...] = ()
+    matters: tuple[KnobRelevance, ...] = ()
 
 
-def explained(judge: Judge, config: Config, ask: Ask | None = None) -> Explanation:
+def explain(judge: Judge, config: Config, ask: Ask | None = None) -> Explanation:
     """Return why a complete configuration fails and what to change, or which knobs matter at it.
 
     With `ask`, what the map does not hold for feasible and has not compiled is compiled now.
@@ -81,7 +81,7 @@ def explained(judge: Judge, config: Config, ask: Ask | None = None) -> Explanati
             judgement, fresh = answer, True
     moves = moves_of(judge.space, config)
     if judgement.verdict is Feasibility.FEASIBLE:
-        return Explanation(config, moves, judgement, fresh, matters=tuple(what_matters(judge, config)))
+        return Explanation(config, moves, judgement, fresh, matters=tuple(knob_relevance(judge, config)))
 
     def answered(asked: Config) -> Judgement:
         return judgement if config_key(asked) == config_key(config) else ask(asked) if ask is not None else judge(asked)
@@ -175,7 +175,7 @@ def nearest_feasible(
         if distance <= MOST_CHANGED and judge.space.joint is not None:
             near |= {config_key(item.config): item for item in _NeighbourSearch(judge, config, blamed).at(distance)}
         for item in sorted(near.values(), key=lambda each: _rank(judge, config, each)):
-            if len(found) == most or any(_holds_all(item.moves, other.moves) for other in found):
+            if len(found) == most or any(_contains(item.moves, other.moves) for other in found):
                 continue
             if ask is not None and item.judgement.basis is not Basis.COMPILED:
                 if compiled == MOST_COMPILED:
@@ -260,19 +260,19 @@ def _number(value: Value) -> int | float | None:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def _holds_all(moves: Config, others: Config) -> bool:
+def _contains(moves: Config, others: Config) -> bool:
     return all(name in moves and same(moves[name], value) for name, value in others.items())
 
 
 # ---- what matters ---------------------------------------------------------------------------------------------------
 
 
-def what_matters(judge: Judge, config: Config) -> list[Matter]:
+def knob_relevance(judge: Judge, config: Config) -> list[KnobRelevance]:
     """Return for each knob of a feasible configuration whether it changes the program, in signature order."""
-    return [Matter(name, *_matter(judge, config, name)) for name in config]
+    return [KnobRelevance(name, *_relevance(judge, config, name)) for name in config]
 
 
-def _matter(judge: Judge, config: Config, name: str) -> tuple[bool | None, str]:
+def _relevance(judge: Judge, config: Config, name: str) -> tuple[bool | None, str]:
     if untried := judge.untried(config):
         said = ", ".join(f"{n}={v}" for n, v in untried.items())
         return None, f"nothing was tried beside {said}"
@@ -283,7 +283,11 @@ def _matter(judge: Judge, config: Config, name: str) -> tuple[bool | None, str]:
     left = [value for value, each in judgements if each.verdict is Feasibility.FEASIBLE]
     if not left and judge.space.joint is not None:
         return None, "of no other value is it known whether it passes here"
-    return _compared(judge, config, name, left) or _ruled(judge, config, name, left) or _alone(judge, config, name)
+    return (
+        _by_compiles(judge, config, name, left)
+        or _by_rules(judge, config, name, left)
+        or _by_class(judge, config, name)
+    )
 
 
 def _pinned(judgements: Iterable[Judgement]) -> str:
@@ -294,7 +298,7 @@ def _pinned(judgements: Iterable[Judgement]) -> str:
     return "pinned here: every other value fails" + (f": {'; '.join(words[:2])}" if words else "")
 
 
-def _compared(judge: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool, str] | None:
+def _by_compiles(judge: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool, str] | None:
     """By programs that were compiled here, with this knob turned and nothing else."""
     mine = judge.launch_key(config)
     beside = {repr(value): judge.launch_key({**config, name: value}) for value in left} if mine else {}
@@ -306,7 +310,7 @@ def _compared(judge: Judge, config: Config, name: str, left: Sequence[Value]) ->
     return None
 
 
-def _ruled(judge: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool | None, str] | None:
+def _by_rules(judge: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool | None, str] | None:
     """By what was learned of the knob in other places."""
     joint = judge.space.joint
     if joint is None:
@@ -344,7 +348,7 @@ def _inert(item: Inertness, config: Config) -> tuple[bool | None, str]:
             return None, item.words
 
 
-def _alone(judge: Judge, config: Config, name: str) -> tuple[bool | None, str]:
+def _by_class(judge: Judge, config: Config, name: str) -> tuple[bool | None, str]:
     """By the knob's own class, which holds where all other knobs are at the baseline."""
     space = judge.space
     if name not in space.knobs:

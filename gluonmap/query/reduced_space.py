@@ -1,6 +1,6 @@
 """The reduced space: which configurations are predicted to be one program, how many there are, which to compile.
 
-Configurations that the rules of `equivalence` leave apart are merged by equal digests in the end (`distinct`).
+Configurations that the rules of `equivalence` leave apart are merged by equal digests in the end (`one_per_launch`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Inertness, ValueClasses, Verified
 from gluonmap.model.relations import Relation
 from gluonmap.model.space_map import SpaceMap
-from gluonmap.query.diverse_subset import spread
+from gluonmap.query.diverse_subset import diverse_subset
 from gluonmap.query.equivalence import Mask, MergingStep, merging_steps, place_of, shape_of, table_over
 from gluonmap.query.feasibility import domains_of, execution_constraints
 
@@ -60,7 +60,7 @@ def reduced_space_of(space: SpaceMap) -> ReducedSpace:
     return reduced_space(domains, space.baseline, relations, space.joint.inertness, space.joint.value_classes)
 
 
-def distinct(entries: Iterable[Verified]) -> list[Verified]:
+def one_per_launch(entries: Iterable[Verified]) -> list[Verified]:
     """Return one entry for each program and launch, the first that has it; `same` counts what it stands for."""
     found: dict[object, Verified] = {}
     for entry in entries:
@@ -141,7 +141,7 @@ class ReducedSpace:
         for their program if they are feasible, and win ties. Ordered so that each beginning of the list is spread.
         """
         forms, members = self._pool(limit, np.random.default_rng(seed), known)
-        return [self._config(members[place]) for place in spread(forms, self.domains, limit)]
+        return [self._config(members[place]) for place in diverse_subset(forms, self.domains, limit)]
 
     def sample(self, count: int, *, seed: int = 0) -> list[Config]:
         """Independent uniform draws of feasible configurations; empty where none is.

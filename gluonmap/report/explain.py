@@ -15,15 +15,16 @@ from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Constraint, Standing
 from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.wording import listed
 from gluonmap.probe.spelling import quoted
 from gluonmap.query import coverage
-from gluonmap.query.explain import Explanation, FailingPart, Matter, Neighbour
+from gluonmap.query.explain import Explanation, FailingPart, KnobRelevance, Neighbour
 from gluonmap.query.feasibility import Basis, Judgement, moves_of
 from gluonmap.query.observations import observations
 from gluonmap.report import execution
 from gluonmap.report.knobs import source_demand
 from gluonmap.report.map_header import target_name
-from gluonmap.report.plain_text import config_text, first_line, listed, location, shorten, value_label, visible
+from gluonmap.report.plain_text import config_text, first_line, location, shorten, value_label, visible
 from gluonmap.report.resources import resource_figures
 
 MOST_CONSTRAINTS = 8
@@ -252,7 +253,7 @@ def _matters(explanation: Explanation, console: Console) -> None:
     console.print(table)
 
 
-def _row(item: Matter, config: Config) -> tuple[Text, Text, Text]:
+def _row(item: KnobRelevance, config: Config) -> tuple[Text, Text, Text]:
     word, colour = _MATTERS[item.matters]
     name = visible(f" {item.knob}={value_label(config[item.knob])}")
     return Text(name, "bold"), Text(word, colour), Text(visible(item.why))

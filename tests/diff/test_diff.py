@@ -25,18 +25,18 @@ from gluonmap.cli.main import cli
 from gluonmap.constraints.semantics import holds
 from gluonmap.diff.circumstances import Circumstance
 from gluonmap.diff.comparison import Difference, Tolerance, difference
-from gluonmap.diff.constraints import Budget, ConstraintChange, Direction, Move
-from gluonmap.diff.knobs import KnobChange, Turn
+from gluonmap.diff.constraints import Budget, ConstraintChange, ConstraintTransition, Direction
+from gluonmap.diff.knobs import KnobChange, ValueTransition
 from gluonmap.diff.regressions import Regression
 from gluonmap.diff.resources import Growth
-from gluonmap.diff.spaces import Shared, SpaceCount
+from gluonmap.diff.spaces import SharedSpace, SpaceCount
 from gluonmap.model import codec
 from gluonmap.model.candidate import Config, Stage, Value
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import UNCOMPARED, Inertness, Refused, Sizes, Standing, Tried, ValueClasses
 from gluonmap.model.knobs import Effect, KnobClass
-from gluonmap.model.relations import AnyOf, Bound, Compare, Knob, Member, Number, Op, Product, Relation
-from gluonmap.model.space_map import Measured, OnDevice, Recipe, SpaceMap
+from gluonmap.model.relations import AnyOf, Bound, Compare, KnobTerm, Member, Number, Op, Product, Relation
+from gluonmap.model.space_map import ExecutedStage, Measured, Recipe, SpaceMap
 from gluonmap.model.verdict import Resources
 from gluonmap.report.diff import spaces
 from gluonmap.report.diff.headline import headline
@@ -86,24 +86,26 @@ def test_circumstances_alone_are_no_change() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "turn"),
     [
-        (("PASS", Effect.LIVE), ("CRASHED", Effect.ABORTING), Turn.ABORTING),
-        (("REJECTED", Effect.ABORTING), ("CRASHED", Effect.ABORTING), Turn.ABORTING),
-        (("PASS", Effect.INERT), ("REJECTED", Effect.ABORTING), Turn.FAILING),
-        (("PASS", Effect.LIVE), ("HUNG", Effect.ABORTING), Turn.FAILING),
-        (("CRASHED", Effect.ABORTING), ("PASS", Effect.LIVE), Turn.PASSING),
-        (("CRASHED", Effect.ABORTING), ("NO_RESOURCES", Effect.ABORTING), Turn.OTHERWISE),
-        (("PASS", Effect.LIVE), ("PASS", Effect.INERT), Turn.INERT),
-        (("PASS", Effect.LIVE_HOST), ("PASS", Effect.INERT), Turn.INERT),
-        (("PASS", Effect.INERT), ("PASS", Effect.LIVE), Turn.LIVE),
-        (("PASS", Effect.LIVE_HOST), ("PASS", Effect.LIVE), Turn.ELSEWHERE),
-        (("PASS", Effect.LIVE), ("unknown", Effect.UNKNOWN), Turn.UNKNOWN),
+        (("PASS", Effect.LIVE), ("CRASHED", Effect.ABORTING), ValueTransition.ABORTING),
+        (("REJECTED", Effect.ABORTING), ("CRASHED", Effect.ABORTING), ValueTransition.ABORTING),
+        (("PASS", Effect.INERT), ("REJECTED", Effect.ABORTING), ValueTransition.FAILING),
+        (("PASS", Effect.LIVE), ("HUNG", Effect.ABORTING), ValueTransition.FAILING),
+        (("CRASHED", Effect.ABORTING), ("PASS", Effect.LIVE), ValueTransition.PASSING),
+        (("CRASHED", Effect.ABORTING), ("NO_RESOURCES", Effect.ABORTING), ValueTransition.OTHERWISE),
+        (("PASS", Effect.LIVE), ("PASS", Effect.INERT), ValueTransition.INERT),
+        (("PASS", Effect.LIVE_HOST), ("PASS", Effect.INERT), ValueTransition.INERT),
+        (("PASS", Effect.INERT), ("PASS", Effect.LIVE), ValueTransition.LIVE),
+        (("PASS", Effect.LIVE_HOST), ("PASS", Effect.LIVE), ValueTransition.ELSEWHERE),
+        (("PASS", Effect.LIVE), ("unknown", Effect.UNKNOWN), ValueTransition.UNKNOWN),
         (("unknown", Effect.UNKNOWN), ("unknown", Effect.UNKNOWN), None),
         (("REJECTED", Effect.ABORTING), ("REJECTED", Effect.ABORTING), None),
         (("PASS", Effect.LIVE), ("PASS", Effect.LIVE), None),
         (("PASS", Effect.UNKNOWN), ("PASS", Effect.INERT), None),  # unstable code: nothing was known of the effect
     ],
 )
-def test_what_becomes_of_a_value(before: tuple[str, Effect], after: tuple[str, Effect], turn: Turn | None) -> None:
+def test_what_becomes_of_a_value(
+    before: tuple[str, Effect], after: tuple[str, Effect], turn: ValueTransition | None
+) -> None:
     one, other = (with_value(single_map(), "MODE", ".cg", outcome=o, effect=e, kind="x") for o, e in (before, after))
     found = difference(one, other)
     assert [(v.knob, v.value, v.turn, v.one_configuration) for v in found.values] == (
@@ -115,7 +117,7 @@ def test_another_kind_of_the_same_outcome_is_told_and_another_wording_is_not() -
     one = with_value(single_map(), "MODE", ".cg", outcome="CRASHED", effect=Effect.ABORTING, kind="SIGABRT", reason="a")
     assert difference(one, with_value(one, "MODE", ".cg", reason="b")).values == ()
     changed = difference(one, with_value(one, "MODE", ".cg", kind="SIGSEGV")).values
-    assert [v.turn for v in changed] == [Turn.OTHERWISE]
+    assert [v.turn for v in changed] == [ValueTransition.OTHERWISE]
 
 
 def test_a_value_that_passed_and_fails_is_a_regression_at_its_line() -> None:
@@ -154,7 +156,7 @@ def test_inert_to_live_and_back_is_a_change_and_no_regression() -> None:
     inert = with_knob(single_map(), "MODE", knob_class=KnobClass.INERT, why="option ignored by the back end")
     for value in (".ca", ".cg"):
         inert = with_value(inert, "MODE", value, effect=Effect.INERT)
-    for one, other, turn in ((inert, single_map(), Turn.LIVE), (single_map(), inert, Turn.INERT)):
+    for one, other, turn in ((inert, single_map(), ValueTransition.LIVE), (single_map(), inert, ValueTransition.INERT)):
         found = difference(one, other)
         assert [v.turn for v in found.values] == [turn, turn]
         (knob,) = found.knobs
@@ -243,7 +245,7 @@ def test_a_knob_of_one_map_is_held_where_the_other_map_has_it(fixed: Config, hel
 
 def test_whole_spaces_are_compared_where_the_knob_of_one_map_is_held() -> None:
     without = {n: v for n, v in DOMAINS.items() if n != "STAGES"}
-    tile = Compare(Product((Knob("M"), Knob("N"))), Op.AT_MOST, Number(2048))
+    tile = Compare(Product((KnobTerm("M"), KnobTerm("N"))), Op.AT_MOST, Number(2048))
     base = {n: v for n, v in BASELINE.items() if n != "STAGES"}
     found = difference(joint_map(), joint_map((tile,), domains=without, baseline=base))
     # STAGES is 2: M * N <= 4096 in A, <= 2048 in B, over 16 tiles, 2 flags and 3 modes.
@@ -267,8 +269,8 @@ def test_with_other_baselines_values_are_told_and_only_equal_configurations_regr
     # M = 128 with STAGES = 2 is 8192 and passes; with STAGES = 4 it is 16384 and fails.
     found = difference(single_map(), other)
     assert [(v.knob, v.value, v.turn, v.one_configuration) for v in found.values] == [
-        ("M", 128, Turn.FAILING, False),
-        ("N", 128, Turn.FAILING, False),
+        ("M", 128, ValueTransition.FAILING, False),
+        ("N", 128, ValueTransition.FAILING, False),
     ]
     assert found.regressions == ()
     assert Circumstance("baseline", "STAGES: 2", "STAGES: 4") in found.circumstances
@@ -302,10 +304,10 @@ def test_a_baseline_that_fails_now_is_the_regression() -> None:
 def test_a_limit_that_moved_is_one_change_with_its_numbers_and_its_direction() -> None:
     count = {limit: sum(holds(budget(limit), c) for c in product(DOMAINS)) for limit in (8192, 16384)}
     found = difference(joint_map((budget(8192),)), joint_map((budget(16384),)))
-    assert told(found) == [(Move.LIMIT, Direction.LOOSER, count[16384] - count[8192], 0)]
+    assert told(found) == [(ConstraintTransition.LIMIT, Direction.LOOSER, count[16384] - count[8192], 0)]
     assert "limit moved, looser: M * N * STAGES <= 8192 → 16384" in text(found)
     back = difference(joint_map((budget(16384),)), joint_map((budget(8192),)))
-    assert told(back) == [(Move.LIMIT, Direction.TIGHTER, 0, count[16384] - count[8192])]
+    assert told(back) == [(ConstraintTransition.LIMIT, Direction.TIGHTER, 0, count[16384] - count[8192])]
 
 
 def test_the_limit_of_the_target_behind_a_constraint_is_told_in_bytes() -> None:
@@ -323,10 +325,10 @@ def test_the_limit_of_the_target_behind_a_constraint_is_told_in_bytes() -> None:
 def test_constraints_come_and_go() -> None:
     mode = Member("MODE", (".cg",), inside=False)
     found = difference(joint_map((BUDGET, mode)), joint_map((BUDGET,)))
-    assert told(found) == [(Move.GONE, Direction.LOOSER, 96, None)]
+    assert told(found) == [(ConstraintTransition.GONE, Direction.LOOSER, 96, None)]
     assert found.constraints[0].before and found.constraints[0].before.words == "MODE != .cg"
     assert told(difference(joint_map((BUDGET,)), joint_map((BUDGET, mode)))) == [
-        (Move.NEW, Direction.TIGHTER, None, 96)
+        (ConstraintTransition.NEW, Direction.TIGHTER, None, 96)
     ]
 
 
@@ -340,13 +342,13 @@ def test_what_follows_from_the_other_constraints_is_set_aside() -> None:
     gone = AnyOf((Member("M", (128,), inside=False), Member("STAGES", (1,))))
     one = joint_map((gone, Bound("M", Op.AT_MOST, 32)))
     found = difference(one, joint_map((Bound("M", Op.AT_MOST, 32),)))
-    assert told(found) == [(Move.GONE, Direction.LOOSER, 0, None)]
+    assert told(found) == [(ConstraintTransition.GONE, Direction.LOOSER, 0, None)]
     assert "without effect on what both maps tried" in text(found)
 
 
 def test_another_relation_over_one_knob_is_a_change_and_not_a_loss_beside_a_gain() -> None:
     found = difference(joint_map((Member("M", (16, 32)),)), joint_map((Member("M", (32, 64, 128)),)))
-    assert [(c.move, c.direction) for c in found.constraints] == [(Move.OTHER, Direction.SHIFTED)]
+    assert [(c.move, c.direction) for c in found.constraints] == [(ConstraintTransition.OTHER, Direction.SHIFTED)]
 
 
 def test_what_the_user_demands_is_a_circumstance() -> None:
@@ -378,7 +380,7 @@ def test_feasible_spaces_are_counted_against_each_other_with_an_example() -> Non
     space = product(DOMAINS)
     before = [c for c in space if holds(budget(16384), c)]
     after = [c for c in space if holds(budget(8192), c) and c["MODE"] != ".cg"]
-    assert found.shared == Shared(
+    assert found.shared == SharedSpace(
         signature=len(space),
         before=len(before),
         after=len(after),
@@ -396,7 +398,7 @@ RELATIONS: list[Relation] = [
     Member("MODE", (".cg",), inside=False),
     Bound("STAGES", Op.AT_MOST, 3),
     AnyOf((Member("FLAG", (False,)), Bound("M", Op.AT_LEAST, 32))),
-    Compare(Knob("M"), Op.AT_MOST, Knob("N")),
+    Compare(KnobTerm("M"), Op.AT_MOST, KnobTerm("N")),
 ]
 some = st.lists(st.sampled_from(RELATIONS), max_size=4, unique_by=repr)
 
@@ -440,11 +442,11 @@ def test_maps_that_each_asked_everything_prove_it() -> None:
 def test_too_entangled_constraints_are_compared_and_not_counted() -> None:
     domains = {f"K{i}": tuple(range(1, 12)) for i in range(8)}
     baseline = dict.fromkeys(domains, 1)
-    whole = tuple(Compare(Product(tuple(map(Knob, domains))), Op.AT_MOST, Number(n)) for n in (64, 128))
+    whole = tuple(Compare(Product(tuple(map(KnobTerm, domains))), Op.AT_MOST, Number(n)) for n in (64, 128))
     one, other = (joint_map((relation,), domains=domains, baseline=baseline) for relation in whole)
     found = difference(one, other)
     assert found.shared is None
-    assert told(found) == [(Move.LIMIT, None, None, None)]
+    assert told(found) == [(ConstraintTransition.LIMIT, None, None, None)]
 
 
 def test_counts_are_those_of_the_maps() -> None:
@@ -470,7 +472,7 @@ def test_a_combination_that_passed_and_fails_is_a_regression_compiled_or_not() -
     (found,) = difference(one, compiled).regressions
     assert (found.kind, found.moves, found.line) == ("combination", moves, 7)
     assert found.after and found.after.compiled
-    rule = Compare(Product((Knob("M"), Knob("N"))), Op.AT_MOST, Number(2048))
+    rule = Compare(Product((KnobTerm("M"), KnobTerm("N"))), Op.AT_MOST, Number(2048))
     predicted = difference(one, joint_map((rule,))).regressions
     assert [item.moves for item in predicted if len(item.moves) > 1] == [moves]
     assert all(item.after and item.after.broken == ("M * N <= 2048",) for item in predicted)
@@ -615,13 +617,13 @@ def test_a_failure_on_a_device_is_no_regression_if_one_map_was_not_executed() ->
     assert one.joint
     lost = Refused({**BASELINE, "M": 64, "N": 64}, "a", "WRONG", "CHECK")
     device = replace(
-        one, joint=replace(one.joint, programs=(), refused=(lost,)), on_device=OnDevice(Stage.CHECK, "MI300X")
+        one, joint=replace(one.joint, programs=(), refused=(lost,)), execution=ExecutedStage(Stage.CHECK, "MI300X")
     )
     device = with_value(device, "M", 128, outcome="WRONG", effect=Effect.ABORTING, measured=Measured(Stage.CHECK))
     found = difference(one, device)
     assert found.regressions == ()
     assert sorted(len(flip.moves) for flip in found.flips if flip.deeper) == [1, 2]
-    both = replace(one, on_device=OnDevice(Stage.CHECK, "MI300X"))
+    both = replace(one, execution=ExecutedStage(Stage.CHECK, "MI300X"))
     assert sorted(kinds(difference(both, device)), key=str) == [
         ("combination", {"M": 64, "N": 64}),
         ("value", {"M": 128}),
@@ -634,12 +636,12 @@ def test_a_baseline_that_fails_on_a_device_alone_is_no_regression_either() -> No
         outcome="WRONG",
         knobs={},
         measured=Measured(Stage.CHECK),
-        on_device=OnDevice(Stage.CHECK, "MI300X"),
+        execution=ExecutedStage(Stage.CHECK, "MI300X"),
     )
     found = difference(single_map(), lost)
     assert [(flip.moves, flip.deeper) for flip in found.flips] == [({}, True)]
     assert found.regressions == ()
-    both = replace(single_map(), on_device=OnDevice(Stage.CHECK, "MI300X"))
+    both = replace(single_map(), execution=ExecutedStage(Stage.CHECK, "MI300X"))
     assert kinds(difference(both, lost)) == [("baseline", {})]
 
 
@@ -657,10 +659,10 @@ def test_one_gemm_on_cdna3_and_cdna4() -> None:
         ("baseline", "NUM_BUFFERS: 2", "NUM_BUFFERS: 3"),
     ]
     assert [(v.knob, v.value, v.turn, v.one_configuration) for v in found.values] == [
-        ("BLOCK_M", 256, Turn.PASSING, False),
-        ("BLOCK_N", 256, Turn.PASSING, False),
-        ("NUM_BUFFERS", 3, Turn.PASSING, True),
-        ("NUM_BUFFERS", 4, Turn.PASSING, True),
+        ("BLOCK_M", 256, ValueTransition.PASSING, False),
+        ("BLOCK_N", 256, ValueTransition.PASSING, False),
+        ("NUM_BUFFERS", 3, ValueTransition.PASSING, True),
+        ("NUM_BUFFERS", 4, ValueTransition.PASSING, True),
     ]
     assert [(k.knob, k.only_after) for k in found.knobs] == [("NUM_BUFFERS", (6,))]
     assert found.regressions == ()
@@ -668,7 +670,7 @@ def test_one_gemm_on_cdna3_and_cdna4() -> None:
 
 def test_the_lds_of_cdna3_and_cdna4_in_the_two_gemms_that_were_written_for_them() -> None:
     found = difference(committed("cdna3/gemm_bf16.gfx942.json"), committed("cdna4/gemm_bf16.gfx950.json"))
-    moved: list[ConstraintChange] = [c for c in found.constraints if c.move is Move.LIMIT]
+    moved: list[ConstraintChange] = [c for c in found.constraints if c.move is ConstraintTransition.LIMIT]
     assert [(c.before and c.before.words, c.after and c.after.words, c.budget) for c in moved] == [
         (
             "(BLOCK_M + BLOCK_N) * BLOCK_K * NUM_BUFFERS <= 32768",
@@ -678,7 +680,7 @@ def test_the_lds_of_cdna3_and_cdna4_in_the_two_gemms_that_were_written_for_them(
     ]
     assert found.formula and (found.formula.before_limit, found.formula.after_limit) == (65_536, 163_840)
     assert found.shared and found.shared.gained == moved[0].freed
-    assert found.shared.lost == sum(c.forbidden or 0 for c in found.constraints if c.move is Move.NEW)
+    assert found.shared.lost == sum(c.forbidden or 0 for c in found.constraints if c.move is ConstraintTransition.NEW)
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from tuned_maps import (
 import gluonmap
 from gluonmap.export import python
 from gluonmap.handoff import autotune, configs, dropped, early_config_prune, launches
-from gluonmap.handoff.spelled import object_of
+from gluonmap.handoff.python_values import object_of
 from gluonmap.model import codec
 from gluonmap.model.candidate import Config
 from gluonmap.model.errors import GluonmapError, UnknownKnob, UsageError

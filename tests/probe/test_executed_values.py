@@ -13,7 +13,7 @@ from gluonmap.model.candidate import Stage
 from gluonmap.model.joint_map import Standing
 from gluonmap.model.knobs import Effect
 from gluonmap.model.outcomes import Feasibility, feasibility
-from gluonmap.model.space_map import Measured, OnDevice, ValueMap
+from gluonmap.model.space_map import ExecutedStage, Measured, ValueMap
 from gluonmap.probe import execute_programs
 from gluonmap.query.feasibility import Basis, Judge, execution_constraints, judgement_of
 from gluonmap.query.reduced_space import reduced_space_of
@@ -54,7 +54,7 @@ def test_a_value_that_failed_in_the_compiler_alone_is_no_matter_of_executions() 
 
 def test_after_a_bare_launch_nothing_is_concluded_from_single_values() -> None:
     space = executed(joint_map(), M=unsafe(16))
-    assert execution_constraints(replace(space, on_device=OnDevice(Stage.LAUNCH, "NVIDIA H200"))) == ()
+    assert execution_constraints(replace(space, execution=ExecutedStage(Stage.LAUNCH, "NVIDIA H200"))) == ()
 
 
 def test_the_reduced_space_and_kernel_tuner_leave_such_values_out() -> None:
@@ -81,12 +81,12 @@ def test_a_value_that_compiled_and_was_not_executed_is_handed_over() -> None:
 
 
 def test_explain_says_what_was_executed() -> None:
-    from gluonmap.query.explain import explained
+    from gluonmap.query.explain import explain
     from gluonmap.report.explain import render
 
     space = executed(joint_map(), M=unsafe(16))
     console = Console(width=200, record=True, file=open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
-    render(space, "a.json", explained(Judge(space), {**BASELINE, "M": 16}), console)
+    render(space, "a.json", explain(Judge(space), {**BASELINE, "M": 16}), console)
     said = console.export_text()
     assert "Compiled and executed for the map: UNSAFE: 4 bytes behind y at k.py:3." in said
     assert "M != 16" in said

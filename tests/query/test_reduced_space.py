@@ -17,10 +17,10 @@ from gluonmap.constraints.counting import TooEntangled
 from gluonmap.constraints.semantics import holds, words
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Inertness, ValueClasses, Verified
-from gluonmap.model.relations import Bound, Compare, Knob, Member, Number, Op, Product, Relation, Written
+from gluonmap.model.relations import Bound, Compare, KnobTerm, Member, Number, Op, Product, Relation, Written
 from gluonmap.model.verdict import Resources
 from gluonmap.query import reduced_space as programs
-from gluonmap.query.reduced_space import ReducedSpace, distinct, reduced_space
+from gluonmap.query.reduced_space import ReducedSpace, one_per_launch, reduced_space
 
 NAMES = ("A", "B", "C", "D")
 SPLIT_IS_1 = Member("SPLIT", (1,))
@@ -75,7 +75,7 @@ def test_classes_that_share_a_value_are_one_where_both_hold() -> None:
 
 
 def test_a_condition_may_read_the_knob_itself() -> None:
-    below = Compare(Product((Knob("waves"), Number(4))), Op.AT_MOST, Knob("warps"))
+    below = Compare(Product((KnobTerm("waves"), Number(4))), Op.AT_MOST, KnobTerm("warps"))
     space = reduced_space(
         {"warps": (4, 8), "waves": (0, 1, 2, 4)},
         {"warps": 4, "waves": 0},
@@ -139,7 +139,7 @@ def cases(draw: st.DrawFn) -> Case:
     def relation() -> Relation:
         if draw(st.booleans()):
             return Member(draw(knobs), (draw(st.sampled_from((1, 2, 4))),), inside=draw(st.booleans()))
-        factors = tuple(Knob(name) for name in draw(st.lists(knobs, min_size=1, max_size=2, unique=True)))
+        factors = tuple(KnobTerm(name) for name in draw(st.lists(knobs, min_size=1, max_size=2, unique=True)))
         return Compare(Product(factors), draw(st.sampled_from(list(Op))), Number(2 ** draw(st.integers(0, 4))))
 
     def inert() -> Inertness:
@@ -319,7 +319,7 @@ def test_equal_digests_and_launches_are_one_entry_wherever_they_stand() -> None:
     both_moved = Verified({"A": 2, "B": 2}, "aa", used, (4,), same=2)
     other_grid = Verified({"A": 4, "B": 1}, "aa", used, (8,))
     other_arguments = Verified({"A": 4, "B": 2}, "aa", used, (8,), arguments="split in two")
-    found = distinct([one, other_grid, both_moved, other_arguments])
+    found = one_per_launch([one, other_grid, both_moved, other_arguments])
     assert found == [Verified({"A": 1, "B": 1}, "aa", used, (4,), same=3), other_grid, other_arguments]
 
 

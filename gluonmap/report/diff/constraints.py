@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.diff.constraints import ConstraintChange, Move
+from gluonmap.diff.constraints import ConstraintChange, ConstraintTransition
 from gluonmap.report.diff.regressions import MOST, more
 from gluonmap.report.plain_text import Statement, first_line, plural, shorten, visible
 
@@ -48,7 +48,11 @@ def formula(found: Difference) -> str:
 
 def how(change: ConstraintChange) -> str:
     """Return "limit moved, looser"."""
-    direction = f", {change.direction}" if change.direction and change.move in (Move.LIMIT, Move.OTHER) else ""
+    direction = (
+        f", {change.direction}"
+        if change.direction and change.move in (ConstraintTransition.LIMIT, ConstraintTransition.OTHER)
+        else ""
+    )
     return f"{change.move}{direction}"
 
 

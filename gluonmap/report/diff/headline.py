@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from gluonmap.diff.circumstances import MapSide
 from gluonmap.diff.comparison import Difference
-from gluonmap.diff.knobs import KnobChange, Turn
+from gluonmap.diff.knobs import KnobChange, ValueTransition
 from gluonmap.diff.regressions import Regression, RegressionKind
 from gluonmap.model.outcomes import COMPILED
+from gluonmap.model.wording import listed
 from gluonmap.report.map_header import target_name
-from gluonmap.report.plain_text import listed, plural, visible
+from gluonmap.report.plain_text import plural, visible
 
 
 def sides(found: Difference, names: tuple[str, str]) -> list[tuple[str, str]]:
@@ -58,7 +59,7 @@ def _counted(kind: RegressionKind, count: int) -> str:
 
 def changes_told(found: Difference) -> str:
     """Return what has changed besides the regressions, as one sentence; "" where nothing has."""
-    turns = {turn: sum(change.turn is turn for change in found.values) for turn in Turn}
+    turns = {turn: sum(change.turn is turn for change in found.values) for turn in ValueTransition}
     parts = [f"{plural(count, 'value')} {turn}" for turn, count in turns.items() if count]
     classes = sum(map(class_changed, found.knobs))
     if classes:

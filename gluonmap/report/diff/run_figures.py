@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.diff.resources import distinct
+from gluonmap.diff.resources import distinct_programs
 from gluonmap.report import run_figures
 from gluonmap.report.diff.regressions import moved
 from gluonmap.report.plain_text import Statement
@@ -17,7 +17,7 @@ MOST = 4
 
 def lines(found: Difference) -> Iterator[Statement]:
     """Yield a line for each figure: "LDS conflicts: 2.50× → 4.50× at VEC=2"; the greatest change first."""
-    pairs = [pair for pair in distinct(found.pairs) if pair.before_figures and pair.after_figures]
+    pairs = [pair for pair in distinct_programs(found.pairs) if pair.before_figures and pair.after_figures]
     for kind in run_figures.RUN_FIGURES:
         changes = []
         for pair in pairs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.diff.spaces import Shared
+from gluonmap.diff.spaces import SharedSpace
 from gluonmap.model.candidate import Config, same
 from gluonmap.report.diff.regressions import moved
 from gluonmap.report.plain_text import Statement, plural
@@ -44,7 +44,7 @@ def asked(found: Difference) -> Iterator[Statement]:
             yield Statement(f"{count:,} that passed for {letter} {'is' if count == 1 else 'are'} unknown to {other}.")
 
 
-def _shared(shared: Shared) -> str:
+def _shared(shared: SharedSpace) -> str:
     basis = "each asked" if shared.proved else "by each map's constraints"
     tried = f"Of the {shared.signature:,} configurations of values that both tried, {basis}"
     if shared.lost == shared.gained == 0:
@@ -52,7 +52,7 @@ def _shared(shared: Shared) -> str:
     return f"{tried}: {shared.before:,} feasible in A → {shared.after:,} in B; {shared.both:,} in both."
 
 
-def examples(found: Difference, shared: Shared) -> Iterator[str]:
+def examples(found: Difference, shared: SharedSpace) -> Iterator[str]:
     """Yield how many configurations were lost and gained, each with an example."""
     if shared.lost_example:
         moves = _moves(shared.lost_example, found.before.baseline)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.diff.knobs import Turn, ValueChange
+from gluonmap.diff.knobs import ValueChange, ValueTransition
 from gluonmap.model.space_map import ValueMap
 from gluonmap.report.diff.knobs import why_turned
 from gluonmap.report.diff.regressions import alike
@@ -14,7 +14,7 @@ from gluonmap.report.marks import EFFECT_MARKS, OUTCOME_MARKS, Mark, fails, valu
 from gluonmap.report.plain_text import value_label
 from gluonmap.report.resources import Figure
 
-BAD = (Turn.ABORTING, Turn.FAILING)
+BAD = (ValueTransition.ABORTING, ValueTransition.FAILING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from gluonmap.diff.comparison import Difference
 from gluonmap.diff.constraints import ConstraintChange
 from gluonmap.diff.knobs import KnobChange
 from gluonmap.diff.regressions import Regression
-from gluonmap.diff.spaces import SIZES, Shared, SpaceCount
+from gluonmap.diff.spaces import SIZES, SharedSpace, SpaceCount
 from gluonmap.report.diff import constraints, headline, knobs, regressions, resources, sections, spaces
 from gluonmap.report.html import changed_values, resource_changes, space_sizes, templating
 from gluonmap.report.html.programs import MOST_ROWS, Setting
@@ -147,7 +147,7 @@ def _bar(number: int | None, of: int | None, most: int, at_most: bool) -> space_
     return space_sizes.Bar("", "" if number is None else f"{number:,}", share, space_sizes.length(number, most))
 
 
-def parts(shared: Shared) -> Iterator[SpacePart]:
+def parts(shared: SharedSpace) -> Iterator[SpacePart]:
     """Yield what is feasible in A alone, in both and in B alone, of the values that both maps tried."""
     whole = shared.both + shared.lost + shared.gained
     for tone, sign, number, where in (

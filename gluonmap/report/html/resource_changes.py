@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gluonmap.diff.comparison import Difference
-from gluonmap.diff.resources import Growth, ProgramPair, distinct, growth
+from gluonmap.diff.resources import Growth, ProgramPair, distinct_programs, growth
 from gluonmap.report.diff.resources import changed
 from gluonmap.report.html.programs import MOST_ROWS, Setting
 from gluonmap.report.plain_text import config_text, value_label
@@ -79,7 +79,7 @@ def summaries(found: Difference) -> list[ResourceSummary]:
 def table(found: Difference) -> ProgramPairTable | None:
     """Return the pairs of programs whose resources differ; None if there are none."""
     fields = [change.resource for change in changed(found)]
-    pairs = distinct(found.pairs)
+    pairs = distinct_programs(found.pairs)
     moving = sorted((pair for pair in pairs if _changes(pair, fields)), key=_growth_of_worst)
     if not moving:
         return None
