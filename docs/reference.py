@@ -201,8 +201,8 @@ def codes_page() -> str:
                 "A configuration counts by its outcome; constraints are checked against outcomes that are evidence:",
                 table(("outcome", "means", "counts as", "evidence"), counted),
                 f"A signal that a process causes itself is CRASHED, with the signal's name: {signals}. A process that "
-                "is killed at its deadline is HUNG. Any other end is no verdict: the candidate is asked once more, then "
-                "recorded as `unknown`.",
+                "is killed at its deadline is HUNG. Any other end is no verdict: the candidate is asked once more, "
+                "then recorded as `unknown`.",
             ]
         )
         + "\n"
