@@ -13,13 +13,14 @@ from gluonmap.audit.bound_entries import KernelNames
 from gluonmap.audit.findings import AuditFinding, CheckedFile, FindingKind, Severity, ShippedPlace, found
 from gluonmap.audit.judged_entry import JudgedEntry
 from gluonmap.audit.shipped_files import ShippedEntry, ShippedFile
-from gluonmap.audit.wording import entry_name, listed, named, place_of, shown
+from gluonmap.audit.wording import entry_name, named, place_of, shown
 from gluonmap.constraints.semantics import holds, scope_of
 from gluonmap.model import outcomes, targets
 from gluonmap.model.candidate import Value, same
 from gluonmap.model.knobs import KnobClass, KnobKind
 from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.wording import listed_briefly
 
 
 class AuditContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,7 +222,7 @@ def _duplicates(source: ShippedFile, judged: Sequence[JudgedEntry]) -> Iterator[
     if not repeated:
         return
     places = [place_of(entry) for entries in repeated for entry in entries]
-    sets = "; ".join(listed([entry.name for entry in entries]) for entries in repeated[:4])
+    sets = "; ".join(listed_briefly([entry.name for entry in entries]) for entries in repeated[:4])
     rest = f"; {len(repeated) - 4} more groups" if len(repeated) > 4 else ""
     if source.form.raced:
         yield found(FindingKind.DUPLICATE, f"the same configuration stands there more than once: {sets}{rest}", *places)
@@ -236,7 +237,7 @@ def _one_program(group: Sequence[JudgedEntry]) -> AuditFinding:
     apart = [f"{name} ({', '.join(sorted(found))})" for name, found in values.items() if len(found) > 1]
     who = named([item.bound.entry for item in group])
     digest = f" {group[0].digest[:8]}" if group[0].digest else ""
-    text = f"{who} are one program{digest}: they differ in {listed(apart)}, which changes nothing between them"
+    text = f"{who} are one program{digest}: they differ in {listed_briefly(apart)}, which changes nothing between them"
     return found(FindingKind.DUPLICATE, text, *(place_of(item.bound.entry) for item in group))
 
 
@@ -262,7 +263,7 @@ def _inert(judged: Sequence[JudgedEntry], context: AuditContext) -> Iterator[Aud
         if why and entries:
             values = list(dict.fromkeys(repr(entry.config[name]) for entry in entries))
             places = [place_of(entry, name) for entry in entries]
-            text = f"{name} = {listed(values, word='or')} changes nothing: {why}"
+            text = f"{name} = {listed_briefly(values, word='or')} changes nothing: {why}"
             yield found(FindingKind.INERT_KNOB, text, *places, details=details, knob=name)
 
 
@@ -300,7 +301,7 @@ def _inert_beside(
             context.baseline_entry.file,
             context.baseline_entry.name,
         ):
-            values = listed([repr(value.value) for value in space.knobs[name].values])
+            values = listed_briefly([repr(value.value) for value in space.knobs[name].values])
             who = entry_name(entry)
             text = f"{name} changes nothing in {who}: {values} are one program there"
             yield found(FindingKind.INERT_HERE, text, place_of(entry, name), knob=name)
@@ -312,7 +313,7 @@ def _compared(space: SpaceMap, name: str, context: AuditContext) -> str:
         if item.knob == name:
             return item.words
     values = [repr(value.value) for value in space.knobs[name].values]
-    return f"{listed(values)} are one program {_beside(context)}"
+    return f"{listed_briefly(values)} are one program {_beside(context)}"
 
 
 def _beside(context: AuditContext) -> str:
@@ -371,7 +372,7 @@ def _inert_here(judged: Sequence[JudgedEntry], context: AuditContext) -> Iterato
         entries = [each.bound.entry for each in passing if not holds(relation, each.config)]
         if entries:
             places = [place_of(entry, item.knob) for entry in entries]
-            who = listed([entry_name(entry) for entry in entries])
+            who = listed_briefly([entry_name(entry) for entry in entries])
             text = f"{item.knob} changes nothing in {who}: it matters only if {item.condition}"
             yield found(FindingKind.INERT_HERE, text, *places, knob=item.knob)
 

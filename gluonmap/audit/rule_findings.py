@@ -15,9 +15,10 @@ from gluonmap.audit.findings import (
     found,
 )
 from gluonmap.audit.request import PruningRule
-from gluonmap.audit.wording import listed, shown
+from gluonmap.audit.wording import shown
 from gluonmap.model.candidate import same
 from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.wording import listed_briefly
 from gluonmap.query.feasibility import domains_of
 
 
@@ -61,7 +62,9 @@ def _unjudged(rule: PruningRule, space: SpaceMap) -> Iterator[AuditFinding]:
             text = f"tune_params has {name}, which is no knob of the map"
             yield found(FindingKind.UNKNOWN_KEY, text, *rule.places[:1], knob=name)
         elif strange := [repr(v) for v in values if not any(same(v, other) for other in known[name])]:
-            text = f"tune_params has {name} = {listed(strange, word='or')}, which the map never tried: not judged"
+            text = (
+                f"tune_params has {name} = {listed_briefly(strange, word='or')}, which the map never tried: not judged"
+            )
             yield found(FindingKind.NO_ANSWER, text, *rule.places[:1], severity=Severity.NOTICE, knob=name)
 
 
@@ -84,7 +87,7 @@ def _of(tally: Tally, word: str) -> str:
 
 
 def _example_text(example: Counterexample) -> str:
-    moves = listed([shown(name, value) for name, value in example.moves.items()], 12) or "the baseline"
+    moves = listed_briefly([shown(name, value) for name, value in example.moves.items()], 12) or "the baseline"
     if not example.compiled:
         return f"{moves} (predicted)"
     return f"{moves} ({example.outcome})"

@@ -19,12 +19,13 @@ from gluonmap.audit.reference_map import Reference, ReferenceMaps, candidate_of,
 from gluonmap.audit.request import AuditRequest
 from gluonmap.audit.rule_run import check_rule
 from gluonmap.audit.shipped_files import FileForm, ShippedFile
-from gluonmap.audit.wording import entry_name, listed, shown, shown_path
+from gluonmap.audit.wording import entry_name, shown, shown_path
 from gluonmap.model.candidate import Config
 from gluonmap.model.errors import UnknownKnob, UsageError
 from gluonmap.model.knobs import KnobKind
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.targets import Target
+from gluonmap.model.wording import listed_briefly
 from gluonmap.probe import rebuild
 from gluonmap.probe.campaign import Campaign
 from gluonmap.probe.session import open_session
@@ -166,7 +167,7 @@ class _Audit:
                 continue
             dropped = [bound for place, bound in enumerate(rows) if place not in kept[0]]
             if dropped:
-                names = listed([bound.entry.name for bound in dropped])
+                names = listed_briefly([bound.entry.name for bound in dropped])
                 self.notes.append(f"the list's own early_config_prune drops {names} for these arguments: not compiled")
             found |= {id(bound) for bound in dropped}
         return found
@@ -188,7 +189,7 @@ def _sized(bounds: Sequence[BoundEntry], description: Description, names: Kernel
 def _unsaid(bounds: Sequence[BoundEntry], description: Description, names: KernelNames) -> Iterable[str]:
     """Yield notes on values that entries leave out."""
     if sized := list(dict.fromkeys(_sized(bounds, description, names))):
-        yield f"compiled for the sizes that the names of file and entry tell: {listed(sized)}"
+        yield f"compiled for the sizes that the names of file and entry tell: {listed_briefly(sized)}"
     ever = {name for bound in bounds for name in bound.entry.config}
     defaults = {quoted(n, v) for bound in bounds for n, v in bound.defaults.items() if n in ever}
     if defaults:
@@ -200,4 +201,4 @@ def _unsaid(bounds: Sequence[BoundEntry], description: Description, names: Kerne
         groups.setdefault(missing, []).append(entry_name(bound.entry))
     for missing, entries in groups.items():
         if missing:
-            yield f"taken for what is not set by {listed(entries)}: {', '.join(missing)} (--set)"
+            yield f"taken for what is not set by {listed_briefly(entries)}: {', '.join(missing)} (--set)"

@@ -8,6 +8,7 @@ from pathlib import Path
 from gluonmap.audit.findings import ShippedPlace
 from gluonmap.audit.shipped_files import ShippedEntry
 from gluonmap.model.candidate import Value
+from gluonmap.model.wording import listed_briefly
 
 
 def place_of(entry: ShippedEntry, key: str = "") -> ShippedPlace:
@@ -20,13 +21,6 @@ def shown(name: str, value: Value) -> str:
     return f"{name}={value!r}"
 
 
-def listed(items: Sequence[str], most: int = 6, word: str = "and") -> str:
-    """Return "a", "a and b" or "a, b and 3 more"."""
-    if len(items) > most:
-        return f"{', '.join(items[:most])} {word} {len(items) - most} more"
-    return f" {word} ".join(filter(None, [", ".join(items[:-1]), items[-1]])) if items else ""
-
-
 def entry_name(entry: ShippedEntry) -> str:
     """Return the name of an entry; "the configuration" where it is the whole file."""
     return entry.name or "the configuration"
@@ -35,8 +29,8 @@ def entry_name(entry: ShippedEntry) -> str:
 def named(entries: Sequence[ShippedEntry]) -> str:
     """Return 'entry "any"' or 'entries "M_LEQ_16" and "any"', "[0]" of a list, "the configuration" of a whole file."""
     if all(entry.name and not entry.name.startswith("[") for entry in entries):
-        return f"entr{'y' if len(entries) == 1 else 'ies'} " + listed([f'"{entry.name}"' for entry in entries])
-    return listed([entry_name(entry) for entry in entries])
+        return f"entr{'y' if len(entries) == 1 else 'ies'} " + listed_briefly([f'"{entry.name}"' for entry in entries])
+    return listed_briefly([entry_name(entry) for entry in entries])
 
 
 def shown_path(path: Path) -> str:

@@ -8,14 +8,16 @@ from pathlib import Path
 
 from gluonmap.lint.config_count import UNKNOWN, ConfigCount, ConfigCounter
 from gluonmap.lint.findings import LintFinding, LintSettings
-from gluonmap.lint.flat_trees import Body, Local, argument, call_name, full_name, last_name, listed, written
+from gluonmap.lint.flat_trees import Body, Local
 from gluonmap.lint.host_code import read_decorators
 from gluonmap.lint.kernel_functions import Function
 from gluonmap.lint.key_advice import KeyArgument, advise
 from gluonmap.lint.linted_file import KernelLaunch, LintedFile, decorator
+from gluonmap.lint.nodes import argument, call_name, full_name, last_name, written
 from gluonmap.lint.parameter_flow import GRID, HEURISTIC, LOOP, MASK, TILE_COUNT, Use
 from gluonmap.model.errors import UsageError
 from gluonmap.model.targets import LAUNCH_OPTIONS, TARGETS
+from gluonmap.model.wording import listed_briefly
 from gluonmap.spec import probe_file
 
 _AMD_KNOBS = frozenset(
@@ -78,7 +80,7 @@ def _list(
     subject: LintedFile, kernel: Function, tuner: ast.Call, many: ConfigCount, settings: LintSettings
 ) -> Iterator[LintFinding]:
     configs = argument(tuner, "configs", 0) or tuner
-    if many.high == 1:  # an empty list is mostly filled by other means
+    if many.high == 1:  # an empty list is mostly filled elsewhere, so it is no finding
         yield subject.finding(
             "GM105",
             configs,
@@ -105,7 +107,7 @@ def _key(subject: LintedFile, kernel: Function, call: ast.Call) -> Iterator[Lint
     path = subject.module.path
     try:
         advice = advise(path, kernel.name, probe_of(path, kernel.name), files=subject.trees.files)
-    except UsageError:  # a function that another one holds
+    except UsageError:  # an inner function: `read_kernel` sees top-level functions alone
         return
     varying = _Varying(subject, kernel, advice.key or ())
     missing = [(item.name, use) for item in advice.arguments if item.name in advice.missing if (use := _deciding(item))]
@@ -116,28 +118,28 @@ def _key(subject: LintedFile, kernel: Function, call: ast.Call) -> Iterator[Lint
         yield subject.finding(
             "GM103",
             argument(call, "key", 1) or call,
-            f"key= of {kernel.name} misses {listed(names)} ({why}): a call with another value is served the winner of "
-            "the first",
-            f"add {listed([repr(name) for name in names])}, or a coarser argument that tells the sizes apart",
+            f"key= of {kernel.name} misses {listed_briefly(names)} ({why}): a call with another value is served "
+            "the winner of the first",
+            f"add {listed_briefly([repr(name) for name in names])}, or a coarser argument that separates the sizes",
             kernel.name,
         )
 
 
 def probe_of(path: Path, kernel: str) -> probe_file.ProbeFile:
-    """Return the probe file of a kernel; an empty one where there is none, or none that can be read."""
-    found = probe_file.find_probe(path, Path.cwd())
+    """Return the probe file of a kernel; an empty one if there is none, or none that can be read."""
+    probe = probe_file.find_probe(path, Path.cwd())
     try:
-        return probe_file.read_probe(found, "").for_kernel(kernel) if found else probe_file.ProbeFile()
+        return probe_file.read_probe(probe, "").for_kernel(kernel) if probe else probe_file.ProbeFile()
     except UsageError:
         return probe_file.ProbeFile()
 
 
 _STRONG = (LOOP, TILE_COUNT, GRID, HEURISTIC, MASK)
-"""What is named first."""
+"""Kinds of use, the one that a finding names first at the front."""
 
 
 def _deciding(item: KeyArgument) -> Use | None:
-    """Return the use of an argument that says most; None where it decides branches alone."""
+    """Return the use of an argument that explains it best; None if it decides branches alone."""
     uses = [use for use in item.uses if use.kind in _STRONG]
     if item.constexpr:  # `HEADS // GROUPS` of two constexprs is a ratio, not a number of tiles
         uses = [use for use in uses if use.kind != TILE_COUNT or "cdiv" in use.text or "- 1" in use.text]
@@ -150,7 +152,7 @@ def _place(use: Use) -> str:
 
 
 class _Varying:
-    """Whether an argument can change while the key stays, as far as the launches in the file tell."""
+    """Test of whether an argument can change while the key stays the same, by the launches in the file."""
 
     def __init__(self, subject: LintedFile, kernel: Function, key: Sequence[str]) -> None:
         self.launches = [launch for launch in subject.launches if launch.kernel.node is kernel.node]
@@ -166,8 +168,8 @@ class _Varying:
         return bool(self._atoms([launch.given[name]], launch.names, frozenset(fixed)))
 
     def _atoms(self, nodes: list[ast.expr], names: Local, fixed: frozenset[str]) -> set[str]:
-        """Return the parts of host values that can vary: parameters, sizes, and what cannot be followed."""
-        found: set[str] = set()
+        """Return the parts of host values that can vary: parameters, sizes, and names without a known value."""
+        atoms: set[str] = set()
         pending, seen = list(nodes), set[str]()
         while pending:
             node = pending.pop()
@@ -181,32 +183,32 @@ class _Varying:
                         continue
                     value = names.value(name)
                     if value is None or name in seen:
-                        found.add(name)
+                        atoms.add(name)
                     else:
                         seen.add(name)
                         pending.append(value)
                 case ast.Attribute(value=ast.Call(func=ast.Attribute(attr="get_device_properties"))):
-                    continue  # one for all calls on this machine
+                    continue  # the same in all calls on this machine
                 case ast.Attribute() | ast.Subscript(value=ast.Attribute()):
-                    found.add(text)
+                    atoms.add(text)
                 case ast.Call(func=ast.Attribute(attr="bit_length", value=value)):
                     pending.append(value)
                 case ast.Call() if not self._is_function(node):
-                    found.add(text)
+                    atoms.add(text)
                 case ast.Call(args=args, keywords=keywords):
                     pending += [*args, *(keyword.value for keyword in keywords)]
                 case _:
                     pending += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-        return found
+        return atoms
 
     def _is_function(self, call: ast.Call) -> bool:
-        """Return whether the result is made from the arguments alone; a method's is made from its object."""
+        """Return whether the result depends on the arguments alone. A method's result depends on its object too."""
         first, dot, _ = call_name(call).partition(".")
         return bool(first) and (not dot or first in self.module.imports or first in ("math", "torch", "triton"))
 
 
 def _is_mode(value: ast.expr) -> bool:
-    """Return whether a value is one of a few that the code writes down: a mode, not a size."""
+    """Return whether a value is one of a few constants in the code: a mode, not a size."""
     match value:
         case ast.Constant():
             return True
@@ -228,8 +230,8 @@ def _grids(subject: LintedFile) -> Iterator[LintFinding]:
             yield subject.finding(
                 "GM104",
                 launch.grid,
-                f"the grid of {launch.kernel.name} is a fixed tuple, while its tuner chooses {listed(steps)}: programs "
-                f"times {steps[0]} is not the size of the work",
+                f"the grid of {launch.kernel.name} is a fixed tuple, while its tuner chooses {listed_briefly(steps)}: "
+                f"programs times {steps[0]} is not the size of the work",
                 f'make it a function of the configuration: lambda META: (triton.cdiv(…, META["{steps[0]}"]), …)',
                 launch.kernel.name,
             )
@@ -245,22 +247,22 @@ def _is_fixed(grid: ast.expr, names: Local) -> bool:
 def _program_steps(body: Body) -> list[str]:
     """Return the constexpr parameters that multiply a program's place in the grid, in the order of the signature.
 
-    None where programs walk on by `num_programs`: any grid covers the work then.
+    The list is empty if programs stride by `num_programs`: any grid then covers the work.
     """
     if any(last_name(call) == "num_programs" for call in body.calls):
         return []
-    found: set[str] = set()
+    steps: set[str] = set()
     for node in body.nodes:
         match node:
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 for place, step in ((left, right), (right, left)):
                     if isinstance(step, ast.Name) and body.parameters.get(step.id) and _is_place(place, body.names):
-                        found.add(step.id)
-    return [name for name in body.parameters if name in found]
+                        steps.add(step.id)
+    return [name for name in body.parameters if name in steps]
 
 
 def _is_place(node: ast.expr, names: Local, seen: frozenset[str] = frozenset()) -> bool:
-    """Return whether an expression is made from `program_id`, and not by a loop."""
+    """Return whether an expression depends on `program_id`, and not on the variable of a loop."""
     match node:
         case ast.Name(id=name):
             if name in seen or name in names.loops:

@@ -1,4 +1,4 @@
-"""The number of configurations that an expression makes, as far as its text shows."""
+"""Number of configurations in a list, counted from the text of the expression that makes it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gluonmap.lint.flat_trees import Local, Trees, call_name, last_name
+from gluonmap.lint.flat_trees import Local, Trees
 from gluonmap.lint.kernel_functions import Function, Module
+from gluonmap.lint.nodes import call_name, last_name
 from gluonmap.source.syntax import Definition, bind
 
 
@@ -42,7 +43,7 @@ class ConfigCount:
 UNKNOWN = ConfigCount(0, None)
 _SAME = {"list", "tuple", "sorted", "reversed"}
 _MOST_DEEP = 4
-"""Functions that a list is followed through."""
+"""Most functions through which a list is followed."""
 
 
 @dataclass(frozen=True)

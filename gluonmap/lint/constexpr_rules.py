@@ -8,26 +8,26 @@ from collections.abc import Iterator
 
 from gluonmap.lint.findings import LintFinding
 from gluonmap.lint.host_code import read_decorators
-from gluonmap.lint.kernel_functions import Function, is_jit, parameters
+from gluonmap.lint.kernel_functions import Function, declared, is_jit, parameters
 from gluonmap.lint.linted_file import LintedFile
 from gluonmap.model.targets import LAUNCH_OPTIONS, NOT_KNOBS, TARGETS
 from gluonmap.source.syntax import Definition, bind
 
 
 def check(subject: LintedFile) -> Iterator[LintFinding]:
-    """Yield the unread parameters of each kernel, also those that only go to helpers that never read them."""
+    """Yield the unread parameters of each kernel, also those that it only passes to helpers that never read them."""
     unread = _Unread(subject)
     for kernel in subject.entries:
         yield from unread(kernel)
 
 
 _OPTIONS = frozenset((*LAUNCH_OPTIONS, *NOT_KNOBS, *(option for target in TARGETS for option in target.option_domains)))
-"""The compiler reads these by name, whether or not the kernel does."""
-_MEANT = re.compile(r"^_|unused|dummy|reserved", re.IGNORECASE)
-"""Names that say themselves that nobody reads them."""
+"""Parameters that the compiler reads by name, whether or not the kernel does."""
+_UNUSED_ON_PURPOSE = re.compile(r"^_|unused|dummy|reserved", re.IGNORECASE)
+"""Names that show by their spelling that the parameter is unused on purpose."""
 
 _Place = tuple[ast.Name, ast.Call | None]
-"""Where a name is read, and the call that it is an argument of as it stands."""
+"""A read of a name, and the call that it is a direct argument of, if there is one."""
 
 
 class _Unread:
@@ -40,11 +40,16 @@ class _Unread:
     def __call__(self, kernel: Function) -> Iterator[LintFinding]:
         if _is_stub(kernel.node):
             return
-        meant = self.host | _OPTIONS | frozenset(read_decorators(kernel).key or ())
+        read_elsewhere = self.host | _OPTIONS | frozenset(read_decorators(kernel).key or ())
         constexprs = parameters(kernel.node)
-        for item in (*kernel.node.args.posonlyargs, *kernel.node.args.args, *kernel.node.args.kwonlyargs):
+        for item in declared(kernel.node):
             name = item.arg
-            if constexprs[name] and name not in meant and not _MEANT.search(name) and not self.reads(kernel, name):
+            if (
+                constexprs[name]
+                and name not in read_elsewhere
+                and not _UNUSED_ON_PURPOSE.search(name)
+                and not self.reads(kernel, name)
+            ):
                 handed = self._places(kernel).get(name)
                 how = "only goes to functions that never read it" if handed else "is never read"
                 yield self.subject.finding(
@@ -56,10 +61,10 @@ class _Unread:
                 )
 
     def reads(self, function: Function, name: str) -> bool:
-        """Return whether the function uses the value of a parameter, other than to hand it to one that does not."""
+        """Return whether the function uses a parameter's value. Passing it to a function that does not is no use."""
         key = (id(function.node), name)
         if key not in self.known:
-            self.known[key] = False  # one that hands it to itself reads nothing by that
+            self.known[key] = False  # a recursive call is no read
             places = self._places(function).get(name, [])
             self.known[key] = any(not self._handed(function, node, call) for node, call in places)
         return self.known[key]
@@ -69,7 +74,7 @@ class _Unread:
         if key not in self.places:
             found: dict[str, list[_Place]] = {}
             calls: dict[int, ast.Call] = {}
-            for node in self.subject.body(function).nodes:  # a call comes before its arguments
+            for node in self.subject.body(function).nodes:  # a call precedes its arguments in this list
                 if isinstance(node, ast.Call):
                     calls |= {id(part): node for part in (*node.args, *(k.value for k in node.keywords))}
                 elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from gluonmap.lint.autotune_rules import probe_of
 from gluonmap.lint.findings import LintFinding, LintSettings
-from gluonmap.lint.flat_trees import call_name, full_name, last_name, written
 from gluonmap.lint.kernel_functions import Function, Module, is_jit
 from gluonmap.lint.linted_file import LintedFile
+from gluonmap.lint.nodes import call_name, full_name, last_name, written
 from gluonmap.model import targets
 from gluonmap.model.inspection import FunctionSource
 from gluonmap.source.code_lines import absolute_line, source_of

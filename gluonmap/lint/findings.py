@@ -13,7 +13,7 @@ from gluonmap.model.errors import UsageError
 LINT_SCHEMA = "gluonmap.lint/1"
 
 MOST_CONFIGS = 200
-"""Configurations of one tuner that pass without a word; each is compiled and timed again for every new key."""
+"""Most configurations of one tuner without a finding. Each is compiled and timed again for every new key."""
 
 
 class LintRule(msgspec.Struct, frozen=True):
@@ -21,7 +21,7 @@ class LintRule(msgspec.Struct, frozen=True):
 
     code: str
     title: str
-    """What is wrong, in a few words, for lists of rules."""
+    """The fault in a few words, for lists of rules."""
     asked: bool = False
     """The rule is applied only if the user selects it."""
 
@@ -52,18 +52,18 @@ class LintFinding(msgspec.Struct, frozen=True, omit_defaults=True):
     """One trap at one place."""
 
     path: str
-    """As it was given, or below what was given."""
+    """Path of the file: as the user gave it, or below the folder that the user gave."""
     line: int
     """From 1."""
     column: int
     """From 1."""
     code: str
     message: str
-    """What is wrong, one sentence without its full stop."""
+    """The fault: one sentence without its full stop."""
     mend: str
-    """What to do, one sentence without its full stop."""
+    """The fix: one sentence without its full stop."""
     function: str = ""
-    """The kernel that it is about."""
+    """Name of the kernel; empty if the finding is about no kernel."""
 
 
 class LintSettings(msgspec.Struct, frozen=True):
@@ -71,18 +71,18 @@ class LintSettings(msgspec.Struct, frozen=True):
 
     codes: frozenset[str] = DEFAULT_CODES
     budget: int = MOST_CONFIGS
-    """Most configurations of one tuner."""
+    """Most configurations of one tuner, see `MOST_CONFIGS`."""
 
 
 class Linted(msgspec.Struct, frozen=True):
     """The result of a run."""
 
     findings: tuple[LintFinding, ...]
-    """By path, line and column."""
+    """Findings that no comment hides, sorted by path, line and column."""
     files: int
-    """Files that were looked at."""
+    """Number of files that were parsed."""
     ignored: int
-    """Findings that comments in the files hide."""
+    """Number of findings that comments in the files hide."""
     schema: str = LINT_SCHEMA
 
 
@@ -92,7 +92,7 @@ def chosen_codes(select: str, ignore: str) -> frozenset[str]:
     An empty `select` stands for the default codes.
 
     Raises:
-        UsageError: one of them is the beginning of no code.
+        UsageError: no code begins with one of them.
     """
     return (_codes(select, "--select") if select.strip() else DEFAULT_CODES) - _codes(ignore, "--ignore")
 

@@ -1,4 +1,4 @@
-"""Trees of files as lists, so that each is walked once for all rules; values of names, parts of expressions."""
+"""Syntax trees as flat lists, walked once for all rules; values of names and parts of expressions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from gluonmap.lint.kernel_functions import Files, Function, Module, parameters
+from gluonmap.lint.nodes import last_name, unwrapped
 from gluonmap.lint.parameter_flow import stores
-from gluonmap.source.syntax import Definition, dotted
+from gluonmap.source.syntax import Definition
 
 Scope = Definition | ast.Module
 
@@ -23,7 +24,7 @@ class Trees:
         self.meant: dict[tuple[int, str], Function | None] = {}
 
     def called(self, name: str, module: Module) -> Function | None:
-        """Return the project's function that a dotted name of a file means; None: it is none, or not known."""
+        """Return the project's function that a dotted name in a file refers to; None if there is none known."""
         key = (id(module.tree), name)
         if key not in self.meant:
             self.meant[key] = self.files.called(name, module)
@@ -43,13 +44,13 @@ class Trees:
 
 
 class Flat:
-    """The nodes of a file in the order of the text; of a function its arguments and decorators before its body."""
+    """The nodes of a file in the order of the text. Arguments and decorators of a function precede its body."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
         self.nodes: list[ast.AST] = []
         self.bodies: dict[int, tuple[int, int]] = {}
-        """Of a function or class: the slice of the nodes that its statements are."""
+        """`id` of a function or class -> start and end of its statements in `nodes`."""
         self.names: dict[int, Local] = {}
         starts: dict[int, int] = {}
         pending: list[ast.AST | tuple[bool, int]] = [tree]
@@ -67,7 +68,7 @@ class Flat:
             if isinstance(node, Definition | ast.ClassDef):
                 has_body = True
                 pending += [(False, id(node)), *reversed(node.body), (True, id(node))]
-            for name in reversed(node._fields):  # by hand: ast.iter_child_nodes takes five times as long
+            for name in reversed(node._fields):  # not ast.iter_child_nodes, which takes five times as long
                 if name == "ctx" or (name == "body" and has_body):
                     continue
                 value = getattr(node, name, None)
@@ -77,7 +78,7 @@ class Flat:
                     pending.append(value)
 
     def of(self, scope: Scope) -> Sequence[ast.AST]:
-        """Return the nodes of a function's statements; of the file those outside of functions and classes."""
+        """Return the nodes of a function's statements, or of a file those outside functions and classes."""
         if isinstance(scope, ast.Module):
             return self.level
         start, end = self.bodies.get(id(scope), (0, 0))
@@ -85,7 +86,7 @@ class Flat:
 
     @cached_property
     def level(self) -> list[ast.AST]:
-        """The nodes outside of functions and classes, with their decorators and defaults."""
+        """The nodes outside functions and classes; decorators and defaults of these are included."""
         found: list[ast.AST] = []
         index = 0
         after = dict(self.bodies.values())  # where a body starts -> where it ends
@@ -121,9 +122,9 @@ class Local:
         self.values: dict[str, list[ast.expr]] = {}
         self.functions: dict[str, ast.FunctionDef] = {}
         self.loops: dict[str, list[ast.expr]] = {}
-        """Variables of loops -> what is looped over."""
+        """Variable of a loop -> the expressions that it iterates over."""
         self.opaque: set[str] = set()
-        """Names that are also set in ways that are not followed: by loops, `with`, unpacking, or changed in place."""
+        """Names that are also set by loops, `with` or unpacking, or changed in place. These values are not followed."""
         for node in nodes:
             self._read(node)
 
@@ -159,7 +160,7 @@ class Local:
 
 
 class Body:
-    """The body of a function, and the parts that its expressions are made from."""
+    """The body of a function, and the parts of its expressions."""
 
     def __init__(self, function: Function, flat: Flat) -> None:
         self.function = function
@@ -173,7 +174,7 @@ class Body:
         self._made: dict[str, tuple[set[str], set[str]]] = {}
 
     def behind(self, node: ast.AST) -> set[str]:
-        """Return the names that an expression is made from, also through its variables."""
+        """Return the names that an expression depends on, also through its variables."""
         return self._behind(node)[0]
 
     def made_with(self, node: ast.AST) -> set[str]:
@@ -239,56 +240,3 @@ def _parts(nodes: Sequence[ast.AST]) -> tuple[set[str], set[str]]:
             elif isinstance(item, ast.Call):
                 calls.add(last_name(item))
     return names, calls
-
-
-_HINTS = ("multiple_of", "max_contiguous", "max_constancy", "expand_dims", "broadcast_to", "convert_layout", "cast")
-
-
-def unwrapped(node: ast.AST) -> ast.expr | None:
-    """Return `x` of `x[:, None]`, `x.to(t)` and `tl.multiple_of(x, 8)`; None for another expression."""
-    match node:
-        case ast.Subscript(value=value) | ast.Call(func=ast.Attribute(attr="to" | "expand_dims", value=value)):
-            return value
-        case ast.Call(args=[first, *_]) if last_name(node) in _HINTS:
-            return first
-    return None
-
-
-def last_name(call: ast.Call) -> str:
-    """Return the last name of the called function: "load" of `tl.load(…)`, "store" of `ring.index(0).store(…)`."""
-    function = call.func
-    return (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
-
-
-def argument(call: ast.Call, name: str, place: int) -> ast.expr | None:
-    """Return the argument of a call by its name, else by its place."""
-    named = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
-    plain = call.args[place] if place < len(call.args) else None
-    return named if named is not None else plain if not isinstance(plain, ast.Starred) else None
-
-
-def written(node: ast.AST, most: int = 60) -> str:
-    """Return an expression on one line, cut if it is long."""
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """Return "a", "a and b" or "a, b and c"; "a, b and 4 more" where there are many."""
-    if len(names) > most:
-        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def full_name(name: str, module: Module) -> str:
-    """Return the full dotted name of a name in the file, by its imports."""
-    first, _, rest = name.partition(".")
-    origin, level, member = module.imports.get(first, (first, 0, ""))
-    return "." * level + ".".join(part for part in (origin, member, rest) if part)
-
-
-def call_name(call: ast.Call) -> str:
-    """Return the dotted name of the called function; "" for another expression."""
-    return dotted(call.func)

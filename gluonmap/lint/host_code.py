@@ -19,11 +19,13 @@ class KernelDecorators:
     """The autotuner and the heuristics among a kernel's decorators."""
 
     key: tuple[str, ...] | None
-    """None: no autotuner, or its key cannot be read."""
+    """Names in the autotuner's key; None if there is no autotuner, or its key cannot be read."""
     line: int | None
+    """Line of the autotuner in the kernel's file."""
     tuned: frozenset[str]
+    """Names that the autotuner's configurations set."""
     heuristics: dict[str, tuple[frozenset[str], Use]]
-    """Parameter -> what its function reads, and where."""
+    """Parameter -> the arguments that its heuristic reads, and the place of the heuristic."""
     notes: tuple[str, ...] = ()
 
 
@@ -38,7 +40,9 @@ def read_decorators(kernel: Function) -> KernelDecorators:
         name = decorator_name(node)
         if name == "heuristics":
             heuristics |= dict(_heuristics(node, kernel.module))
-        elif name == "autotune" or any(keyword.arg == "key" for keyword in node.keywords):  # others wrap Triton's
+        elif name == "autotune" or any(
+            keyword.arg == "key" for keyword in node.keywords
+        ):  # decorators of other names wrap Triton's
             line = node.lineno
             key = _texts(_given(node, "key", 1), kernel.module)
             notes += [] if key is not None else [f"the key of @{name} (line {line}) cannot be read"]
@@ -47,7 +51,7 @@ def read_decorators(kernel: Function) -> KernelDecorators:
 
 
 def grid_uses(kernel: Function) -> Iterator[tuple[str, Use]]:
-    """Yield the arguments that the grids of the launches in the kernel's file are made from."""
+    """Yield the arguments that the grids in the kernel's file depend on."""
     for scope in _scopes(kernel.module.tree):
         assigned = _locals(scope)
         for node in ast.walk(scope):
@@ -58,25 +62,25 @@ def grid_uses(kernel: Function) -> Iterator[tuple[str, Use]]:
 
 
 def probe_file_uses(probe: ProbeFile, names: frozenset[str]) -> Iterator[tuple[str, Use]]:
-    """Yield the arguments that the probe file's grid is made from, also through derived names."""
+    """Yield the arguments that the probe file's grid depends on, also through derived names."""
     if probe.grid:
         use = Use(GRID, probe.grid)
         yield from ((name, use) for name in sorted(inputs(probe.grid, probe) & names))
 
 
 def inputs(text: str, probe: ProbeFile) -> frozenset[str]:
-    """Return the names that an expression of the probe file is made from, those behind derived ones too.
+    """Return the names that an expression of the probe file depends on, also through derived names.
 
     Raises:
         UsageError: bad syntax.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     pending = [text]
     while pending:
-        for name in expressions.names_in(pending.pop()) - found:
-            found.add(name)
+        for name in expressions.names_in(pending.pop()) - names:
+            names.add(name)
             pending += [probe.derive[name]] if name in probe.derive else []
-    return frozenset(found)
+    return frozenset(names)
 
 
 def _given(call: ast.Call, name: str, place: int) -> ast.expr | None:
@@ -88,29 +92,29 @@ def _texts(node: ast.expr | None, module: Module) -> tuple[str, ...] | None:
     if isinstance(node, ast.Name):
         node = module.assigned.get(node.id)
     try:
-        found = ast.literal_eval(node) if node is not None else None
+        texts = ast.literal_eval(node) if node is not None else None
     except ValueError:
         return None
-    return tuple(found) if isinstance(found, list | tuple) and all(isinstance(t, str) for t in found) else None
+    return tuple(texts) if isinstance(texts, list | tuple) and all(isinstance(t, str) for t in texts) else None
 
 
 def _tuned(node: ast.expr | None, module: Module) -> set[str]:
     """Return the names that configurations set: keys of the first argument of every `Config(…)`, and its options."""
     pending: list[ast.AST] = [node] if node is not None else []
     seen: set[str] = set()
-    found: set[str] = set()
+    names: set[str] = set()
     while pending:
         for item in ast.walk(pending.pop()):
             match item:
                 case ast.Call(func=function, args=[ast.Dict(keys=keys), *_], keywords=keywords) if (
                     dotted(function).rpartition(".")[2] == "Config"
                 ):
-                    found |= {key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
-                    found |= {keyword.arg for keyword in keywords if keyword.arg}
+                    names |= {key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+                    names |= {keyword.arg for keyword in keywords if keyword.arg}
                 case ast.Name(id=name) if name not in seen:
                     seen.add(name)
                     pending += [n for n in (module.assigned.get(name), module.functions.get(name)) if n is not None]
-    return found
+    return names
 
 
 def _heuristics(call: ast.Call, module: Module) -> Iterator[tuple[str, tuple[frozenset[str], Use]]]:
@@ -127,7 +131,10 @@ def _heuristics(call: ast.Call, module: Module) -> Iterator[tuple[str, tuple[fro
 
 
 def _asked(function: ast.AST | None) -> frozenset[str]:
-    """`args["K"]` of a function's first parameter; whether it is None counts for nothing: a key has its dtype."""
+    """Return the names that a heuristic reads: "K" of `args["K"]`, where `args` is its first parameter.
+
+    A test for None does not count: the key already has the argument's dtype.
+    """
     if not isinstance(function, ast.Lambda | Definition) or not function.args.args:
         return frozenset()
     first = function.args.args[0].arg
@@ -173,7 +180,7 @@ def _grid(
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes below. `x.shape[0]` and `x.numel()` stay whole: a size of a tensor is not the tensor."""
+    """Yield the nodes below. `x.shape[0]` and `x.numel()` are not split: the size of a tensor is not the tensor."""
     pending = [node]
     while pending:
         item = pending.pop()
@@ -188,7 +195,7 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _scopes(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the functions that no other function holds, and the top level of the file."""
+    """Yield the functions outside other functions, and the top level of the file."""
     pending: list[ast.AST] = list(tree.body)
     outside: list[ast.stmt] = []
     while pending:
@@ -216,7 +223,7 @@ def _locals(scope: ast.AST) -> dict[str, list[ast.AST]]:
 
 
 def few_values(name: str, probe: ProbeFile) -> list[int]:
-    """Return the whole numbers that an argument has over the probe file's shapes; empty: not known for all of them."""
+    """Return an argument's whole numbers over the probe file's shapes; empty if one of them is unknown."""
     found: list[int] = []
     for shape in probe.shapes.values():
         known = {**probe.args, **probe.baseline, **shape}

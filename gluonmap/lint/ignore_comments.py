@@ -20,9 +20,9 @@ class Ignore:
     line: int
     column: int
     codes: frozenset[str]
-    """Codes that it hides; empty: all."""
+    """Codes that the comment hides; empty: all codes."""
     alone: bool
-    """The comment is alone on its line, and hides findings of the next line too."""
+    """The comment is alone on its line, and so hides findings of the next line too."""
 
     def hides(self, finding: LintFinding) -> bool:
         here = finding.line in ((self.line, self.line + 1) if self.alone else (self.line,))
@@ -37,9 +37,9 @@ def read_ignores(text: str) -> list[Ignore]:
 def _read(text: str) -> Iterator[Ignore]:
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            found = _COMMENT.search(token.string) if token.type == tokenize.COMMENT else None
-            if found:
-                codes = frozenset(code.strip() for code in (found[1] or "").split(",") if code.strip())
+            match = _COMMENT.search(token.string) if token.type == tokenize.COMMENT else None
+            if match:
+                codes = frozenset(code.strip() for code in (match[1] or "").split(",") if code.strip())
                 alone = not token.line[: token.start[1]].strip()
                 yield Ignore(token.start[0], token.start[1] + 1, codes, alone)
     except (tokenize.TokenError, SyntaxError):
@@ -52,14 +52,14 @@ def without_ignored(
     """Return the findings that no comment hides, and those about comments that hide nothing."""
     left = [finding for finding in findings if not any(comment.hides(finding) for comment in comments)]
     for comment in comments:
-        asked = comment.codes or DEFAULT_CODES
-        unknown = sorted(asked - RULES.keys())
-        idle = not any(comment.hides(finding) for finding in findings) and asked <= settings.codes
+        codes = comment.codes or DEFAULT_CODES
+        unknown = sorted(codes - RULES.keys())
+        idle = not any(comment.hides(finding) for finding in findings) and codes <= settings.codes
         if (unknown or idle) and "GM002" in settings.codes:
-            said = f"names {', '.join(unknown)}, which is no code" if unknown else "hides nothing"
+            fault = f"names {', '.join(unknown)}, which is no code" if unknown else "hides nothing"
             left.append(
                 LintFinding(
-                    path, comment.line, comment.column, "GM002", f"this ignore comment {said}", "remove or correct it"
+                    path, comment.line, comment.column, "GM002", f"this ignore comment {fault}", "remove or correct it"
                 )
             )
     return left

@@ -12,7 +12,7 @@ from gluonmap.model.errors import UnknownKernel, UsageError
 from gluonmap.source.syntax import Definition, dotted, text_of
 
 _MOST_HOPS = 6
-"""Files that a name is followed through."""
+"""Most files through which a name is followed."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Module:
 
     @cached_property
     def imports(self) -> dict[str, tuple[str, int, str]]:
-        """What a name stands for: module, level of a relative import, name in it ("": the module itself)."""
+        """Imported name -> module, level of a relative import, name in the module ("": the module itself)."""
         found: dict[str, tuple[str, int, str]] = {}
         for node in _statements(self.tree):
             if isinstance(node, ast.ImportFrom):
@@ -41,14 +41,14 @@ class Module:
 
     @cached_property
     def assigned(self) -> dict[str, ast.expr]:
-        """What the file's own names are set to, the last time."""
+        """Name on the file's own level -> the value that is assigned to it last."""
         nodes = [node for node in _statements(self.tree) if isinstance(node, ast.Assign)]
         return {t.id: node.value for node in nodes for t in node.targets if isinstance(t, ast.Name)}
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function and the file that it stands in."""
+    """A function and its file."""
 
     node: Definition
     module: Module
@@ -60,14 +60,14 @@ class Function:
 
 @dataclass
 class Files:
-    """Files that were parsed, each once."""
+    """Parsed files. Each is parsed once."""
 
     known: dict[Path, Module | None] = field(default_factory=dict)
     places: dict[tuple[Path, str, int], tuple[Path, ...]] = field(default_factory=dict)
-    """Where modules lie, as seen from a file."""
+    """Importing file, module and level of the import -> the files that the module may be."""
 
     def module(self, path: Path) -> Module | None:
-        """Return the tree of a file; None where it cannot be read or parsed."""
+        """Return the tree of a file; None if it cannot be read or parsed."""
         path = path.absolute()
         if path not in self.known:
             try:
@@ -77,7 +77,7 @@ class Files:
         return self.known[path]
 
     def called(self, name: str, module: Module) -> Function | None:
-        """Return the function that a dotted name means in a file; None: it is none of the project's."""
+        """Return the function that a dotted name in a file refers to; None if it is none of the project's."""
         return self._found(name, module, _MOST_HOPS)
 
     def _found(self, name: str, module: Module, hops: int) -> Function | None:
@@ -88,7 +88,7 @@ class Files:
             return None
         origin, level, member = module.imports[first]
         names = [part for part in (member, rest) if part]
-        for split in range(len(names)):  # a member of a package may be a module: then the rest is in that
+        for split in range(len(names)):  # a member of a package may be a module, which then holds the rest of the name
             inner = ".".join(filter(None, [origin, *names[:split]]))
             for path in self._places(module.path, inner, level):
                 other = self.module(path)
@@ -105,11 +105,11 @@ class Files:
 
 
 def read_kernel(files: Files, path: Path, kernel: str) -> Function:
-    """Return the kernel of a file; the only one, where no name is given.
+    """Return the kernel of a file; if no name is given, its only kernel.
 
     Raises:
-        UsageError: the file cannot be read or parsed, holds no kernel, or several.
-        UnknownKernel: it holds none of that name.
+        UsageError: the file cannot be read or parsed, or has no kernel or several.
+        UnknownKernel: it has no kernel of that name.
     """
     try:
         module = files.known.get(path.absolute()) or Module(path, ast.parse(text_of(path)))
@@ -148,10 +148,19 @@ def is_jit(node: Definition) -> bool:
     return any(decorator_name(item) == "jit" for item in node.decorator_list)
 
 
+def declared(node: Definition) -> tuple[ast.arg, ...]:
+    """Return the parameters in order, without `*args` and `**kwargs`."""
+    return (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+
+
+def annotation(parameter: ast.arg) -> str:
+    """Return the annotation of a parameter as text; "" if it has none."""
+    return ast.unparse(parameter.annotation) if parameter.annotation else ""
+
+
 def parameters(node: Definition) -> dict[str, bool]:
     """Return the parameters in order, and whether each is a constexpr."""
-    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    return {a.arg: "constexpr" in (ast.unparse(a.annotation) if a.annotation else "") for a in arguments}
+    return {parameter.arg: "constexpr" in annotation(parameter) for parameter in declared(node)}
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:

@@ -1,8 +1,7 @@
-"""The arguments that belong into a kernel's autotune key, next to those that it has."""
+"""The arguments that belong in a kernel's autotune key, compared with those that it has."""
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from gluonmap.lint import host_code
-from gluonmap.lint.kernel_functions import Files, Function, parameters, read_kernel
+from gluonmap.lint.kernel_functions import Files, Function, annotation, declared, parameters, read_kernel
 from gluonmap.lint.parameter_flow import BRANCH, DERIVED, LOOP, TILE_COUNT, FlowSummaries, Use
 from gluonmap.model.inspection import FunctionSource, Parameter
 from gluonmap.model.race_record import Split
@@ -29,9 +28,9 @@ class KeyArgument(msgspec.Struct, frozen=True, omit_defaults=True):
     belongs: bool
     in_key: bool
     uses: tuple[Use, ...] = ()
-    """What it decides, in the order of the text; the grid and the heuristics last."""
+    """Decisions that depend on the argument, in the order of the text; the grid and the heuristics last."""
     could: str = ""
-    """Why it could be a constexpr; empty if there is no reason."""
+    """Reason why the argument could be a constexpr; empty if there is none."""
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -42,40 +41,39 @@ class Idle(msgspec.Struct, frozen=True):
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """What belongs into a kernel's key."""
+    """The advice on a kernel's key."""
 
     kernel: str
     file: str
     line: int
     key: tuple[str, ...] | None
-    """What the kernel's autotuner has; None: no autotuner in the file."""
+    """The key of the kernel's autotuner; None: the file has no autotuner."""
     key_line: int | None
     suggested: tuple[str, ...]
     missing: tuple[str, ...]
-    """Of the suggested, what an existing key lacks."""
+    """Suggested arguments that the existing key lacks."""
     idle: tuple[Idle, ...]
     perhaps: tuple[str, ...]
-    """Constexpr parameters that decide a branch and nothing else: they belong there if one process gives them several
-    values."""
+    """Constexpr parameters that only decide a branch. They belong in the key if one process passes several values."""
     tuned: tuple[str, ...]
     computed: tuple[str, ...]
     """Parameters that heuristics or host code compute from others."""
     arguments: tuple[KeyArgument, ...]
     notes: tuple[str, ...] = ()
     measured: tuple[Split, ...] = ()
-    """Races at two values of one argument, all else equal: what it costs to be served the other one's winner."""
+    """Races at two values of one argument, all else equal: the cost of a launch with the other value's winner."""
 
 
 def advise(
     path: Path, kernel: str = "", probe: ProbeFile | None = None, tuned: Iterable[str] = (), files: Files | None = None
 ) -> Advice:
-    """Return what belongs into the key of the kernel in a file: each argument that decides how much work there is.
+    """Return the advice on the key of a kernel: each argument that decides how much work there is belongs in it.
 
-    `tuned` names parameters that configurations set; else the file's own configurations and the probe file's knobs
-    say so, else every constexpr parameter is taken for one. `files` shares what was parsed with other calls.
+    `tuned` names the parameters that configurations set. By default these are the names in the file's configurations
+    and the probe file's knobs; without either, every constexpr parameter. `files` shares parsed files between calls.
 
     Raises:
-        UsageError: the file cannot be read, or holds no such kernel.
+        UsageError: the file cannot be read, or has no such kernel.
     """
     probe, files = probe or ProbeFile(), files if files is not None else Files()
     function = read_kernel(files, path, kernel or probe.kernel)
@@ -136,7 +134,7 @@ def _behind(
     uses: dict[str, list[Use]],
     probe: ProbeFile,
 ) -> Iterator[tuple[str, Use]]:
-    """Yield the arguments that heuristics read, and those behind derived parameters that decide something."""
+    """Yield the arguments that heuristics read, and those that derived parameters with a use depend on."""
     for reads, use in decorators.heuristics.values():
         yield from ((name, use) for name in sorted(reads))
     for parameter, reads in derived.items():
@@ -162,8 +160,7 @@ def _idle(
 def _tensors(kernel: Function) -> set[str]:
     """Return the parameters that are pointers or descriptors, as far as the kernel's text shows."""
     source, _ = source_of(kernel.node, text_of(kernel.module.path))
-    arguments = (*kernel.node.args.posonlyargs, *kernel.node.args.args, *kernel.node.args.kwonlyargs)
-    found = [Parameter(a.arg, False, annotation=ast.unparse(a.annotation) if a.annotation else "") for a in arguments]
+    found = [Parameter(a.arg, False, annotation=annotation(a)) for a in declared(kernel.node)]
     constexprs = parameters(kernel.node)
     kinds = infer_argument_kinds(
         (FunctionSource(kernel.name, "", 1, source),), [p for p in found if not constexprs[p.name]]
@@ -171,7 +168,8 @@ def _tensors(kernel: Function) -> set[str]:
     return {name for name, kind in kinds.items() if kind in ("pointer", "descriptor")}
 
 
-_STRIDE = re.compile(r"(^|_)strides?(_|$|[a-z0-9])", re.IGNORECASE)
+STRIDE = re.compile(r"(^|_)strides?(_|$|[a-z0-9])", re.IGNORECASE)
+"""Names of parameters that are strides."""
 
 
 def _could(name: str, uses: tuple[Use, ...], probe: ProbeFile) -> str:
@@ -183,6 +181,6 @@ def _could(name: str, uses: tuple[Use, ...], probe: ProbeFile) -> str:
     kinds = {use.kind for use in uses}
     if LOOP in kinds and kinds <= {LOOP, TILE_COUNT} and len(distinct) <= 4:
         return f"bounds loops and nothing else; it could be a constexpr if it has few values{over}"
-    if not uses and _STRIDE.search(name) and len(values) > 1 and len(distinct) == 1 and distinct != [1]:
+    if not uses and STRIDE.search(name) and len(values) > 1 and len(distinct) == 1 and distinct != [1]:
         return f"a stride with one value; it could be a constexpr{over}"
     return ""

@@ -1,4 +1,4 @@
-"""One file with all that rules ask about: its kernels, its launches, the bodies of its functions."""
+"""One file as the rules see it: its kernels, its launches, the bodies of its functions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gluonmap.lint.findings import LintFinding
-from gluonmap.lint.flat_trees import Body, Flat, Local, Scope, Trees, call_name, full_name, last_name
+from gluonmap.lint.flat_trees import Body, Flat, Local, Scope, Trees
 from gluonmap.lint.kernel_functions import Function, Module, decorator_name, is_jit
+from gluonmap.lint.nodes import call_name, full_name, last_name
 from gluonmap.source.syntax import Definition, bind, dotted
 
 _OTHER_JITS = ("numba", "jax", "torch", "cupy", "taichi")
@@ -36,7 +37,7 @@ class LintedFile:
     """One file, and the files that it imports from."""
 
     path: str
-    """As it is shown."""
+    """Path of the file as findings show it."""
     text: str
     module: Module
     trees: Trees
@@ -47,7 +48,7 @@ class LintedFile:
 
     @cached_property
     def globals(self) -> Local:
-        """What names are set to on the file's own level."""
+        """Values of the names on the file's own level."""
         return self.flat.local(self.module.tree)
 
     @cached_property
@@ -63,7 +64,7 @@ class LintedFile:
 
     @cached_property
     def entries(self) -> tuple[Function, ...]:
-        """The kernels that are launched, not only called by others: those that ask for their place in the grid."""
+        """Kernels that host code launches, or that read `program_id` and that no other kernel calls."""
         methods = {id(item) for node in self.flat.nodes if isinstance(node, ast.ClassDef) for item in node.body}
         called = {call_name(call) for kernel in self.kernels for call in self.body(kernel).calls}
         launched = {id(launch.kernel.node) for launch in self.launches}
@@ -88,7 +89,7 @@ class LintedFile:
         return tuple(found)
 
     def _scopes(self) -> list[Scope]:
-        """Return the file's own level, and the functions that no other function holds."""
+        """Return the file's own level, and the functions outside other functions."""
         found: list[Scope] = [self.module.tree]
         end = 0
         for node in self.flat.functions:
@@ -102,7 +103,7 @@ class LintedFile:
         return self.trees.body(kernel)
 
     def called(self, node: ast.expr, module: Module | None = None) -> Function | None:
-        """Return the project's function that a name means; None if it is unknown."""
+        """Return the project's function that a name refers to; None if it is unknown."""
         name = dotted(node)
         return self.trees.called(name, module or self.module) if name else None
 

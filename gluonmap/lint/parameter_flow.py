@@ -1,7 +1,7 @@
 """The decisions that depend on each parameter of a kernel: tile counts, masks, loop bounds, branches.
 
 A value is followed through assignments and through the functions that the kernel calls. Loaded data and a program's
-place in the grid do not count as a parameter's value, and an address is no decision.
+index in the grid do not count as a parameter's value, and an address is no decision.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gluonmap.lint.kernel_functions import Files, Function, parameters
+from gluonmap.lint.nodes import last_name, written
 from gluonmap.source.syntax import Definition, bind, dotted
 
 TILE_COUNT, MASK, LOOP, BRANCH = "tile count", "mask", "loop bound", "branch"
@@ -20,17 +21,17 @@ GRID, HEURISTIC, DERIVED = "grid", "heuristic", "derived parameter"
 
 
 class Use(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One place where a value decides something."""
+    """One decision that depends on a value."""
 
     kind: str
     text: str
     """The expression, as written."""
     line: int | None = None
-    """Of `file`; None: it is said in the probe file."""
+    """Line in `file`; None: the decision is in the probe file."""
     file: str = ""
-    """Where it is not the kernel's own."""
+    """Name of the file; empty: the kernel's own."""
     function: str = ""
-    """The helper that it stands in, where it is not the kernel."""
+    """Name of the helper with the decision; empty: the kernel itself."""
 
 
 @dataclass
@@ -39,9 +40,9 @@ class FlowSummary:
 
     uses: dict[str, list[Use]] = field(default_factory=dict)
     returns: set[str] = field(default_factory=set)
-    """Parameters that the result is made from."""
+    """Parameters that the result depends on."""
     offsets: bool = False
-    """The result is made from `arange`."""
+    """The result depends on `arange`."""
 
 
 _DATA = {
@@ -73,12 +74,12 @@ class FlowSummaries:
         """Return the uses of the function's parameters."""
         key = id(function.node)
         if key not in self.known:
-            self.known[key] = FlowSummary()  # ends the recursion of a function that calls itself
+            self.known[key] = FlowSummary()  # a recursive call finds this empty summary
             self.known[key] = _FlowReader(self, function).summary()
         return self.known[key]
 
     def helper(self, call: ast.Call, function: Function) -> tuple[Function, dict[str, ast.expr]] | None:
-        """Return the project's function that a call reaches, and its parameters -> what the call gives them."""
+        """Return the project's function that a call reaches, and parameter -> its argument in the call."""
         name = dotted(call.func)
         found = self.files.called(name, function.module) if name else None
         bound = bind(call, found.node) if found else None
@@ -156,17 +157,20 @@ class _FlowReader:
         own = self.function.node is self.flows.kernel.node
         here = self.function.module.path == self.flows.kernel.module.path
         file = "" if here else str(self.function.module.path.name)
-        use = Use(kind, _short(node), getattr(node, "lineno", None), file, "" if own else self.function.name)
+        use = Use(kind, written(node), getattr(node, "lineno", None), file, "" if own else self.function.name)
         yield from ((name, use) for name in sorted(names))
 
     def _bounds(self, node: ast.expr, *, scalars: bool, seen: frozenset[str] = frozenset()) -> frozenset[str]:
-        """The parameters that offsets are compared with; `scalars`: those of a mask's comparisons without offsets."""
+        """Return the parameters that offsets are compared with.
+
+        With `scalars`, return those of a mask's comparisons without offsets instead.
+        """
         match node:
             case ast.Compare(left=left, comparators=comparators):
                 sides = [left, *comparators]
                 plain = [side for side in sides if not self.is_offset(side)]
                 if scalars and any(self._is_loaded(side) for side in sides):
-                    return frozenset()  # whether an index is a valid one, not how much work there is
+                    return frozenset()  # such a comparison validates an index; it does not bound the work
                 return self._all(plain) if scalars is (len(plain) == len(sides)) else frozenset()
             case ast.Name(id=name) if name not in seen:
                 inner = self.assigned.get(name, [])
@@ -179,7 +183,7 @@ class _FlowReader:
     # -- values --------------------------------------------------------------------------------------------------
 
     def atoms(self, node: ast.AST) -> frozenset[str]:
-        """Return the parameters that an expression is made from."""
+        """Return the parameters that an expression depends on."""
         match node:
             case ast.Name(id=name):
                 return self._of_name(name)
@@ -188,7 +192,7 @@ class _FlowReader:
             case ast.Call():
                 return self._of_call(node)
             case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mod()) if self._is_place(left):
-                return frozenset()  # a part of the place in the grid: `pid // H` says nothing about how large H is
+                return frozenset()  # a part of the grid index: `pid // H` does not depend on the size of H
             case ast.Lambda():
                 return frozenset()
         return self._all(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr | ast.slice))
@@ -198,12 +202,12 @@ class _FlowReader:
             return frozenset()
         if name not in self.atoms_of:
             own = frozenset([name] if name in self.parameters else [])
-            self.atoms_of[name] = own  # a variable that is made from itself adds nothing
+            self.atoms_of[name] = own  # a variable that depends on itself adds nothing
             self.atoms_of[name] = own | self._all(self.assigned.get(name, []))
         return self.atoms_of[name]
 
     def _of_call(self, call: ast.Call) -> frozenset[str]:
-        last = dotted(call.func).rpartition(".")[2] or getattr(call.func, "attr", "")
+        last = last_name(call)
         if last in _DATA or last.startswith(("atomic_", "async_")):
             return frozenset()
         if helper := self.flows.helper(call, self.function):
@@ -214,15 +218,15 @@ class _FlowReader:
         return self._all([*owner, *call.args, *(keyword.value for keyword in call.keywords)])
 
     def is_offset(self, node: ast.AST) -> bool:
-        """Return whether it is made from `arange`: one value for each element of a tile."""
+        """Return whether an expression depends on `arange`: it has a value for each element of a tile."""
         return self._made(node, lambda call, last: last == "arange")
 
     def _is_loaded(self, node: ast.AST) -> bool:
-        """Return whether it is made from what was loaded."""
+        """Return whether an expression depends on loaded data."""
         return self._made(node, lambda call, last: last in ("load", "buffer_load"))
 
     def _is_place(self, node: ast.AST) -> bool:
-        """Return whether it is made from the program's place in the grid, a loop's count or `arange`."""
+        """Return whether an expression depends on the program's grid index, a loop's variable or `arange`."""
         return self._made(node, lambda call, last: last in ("arange", "program_id"), loops=True)
 
     def _made(
@@ -236,7 +240,7 @@ class _FlowReader:
                 values: list[ast.AST] = list(self.assigned.get(name, []))
                 return any(self._made(value, found, loops=loops, seen=seen | {name}) for value in values)
             case ast.Call():
-                last = dotted(node.func).rpartition(".")[2] or getattr(node.func, "attr", "")
+                last = last_name(node)
                 if found(node, last):
                     return True
                 if last in _DATA:
@@ -247,7 +251,7 @@ class _FlowReader:
         return any(self._made(child, found, loops=loops, seen=seen) for child in inner)
 
     def _is_tile(self, node: ast.expr) -> bool:
-        """Return whether it is made from constexpr parameters and numbers alone, and from one at least."""
+        """Return whether an expression depends on constexpr parameters alone, and on at least one."""
         names = self.atoms(node)
         return bool(names) and all(self.parameters.get(name, False) for name in names)
 
@@ -260,7 +264,7 @@ class _FlowReader:
 
 
 def walk(function: Definition) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, in the order of the text; no annotations."""
+    """Yield the nodes of a function's body in the order of the text, without annotations."""
     pending: list[ast.AST] = list(reversed(function.body))
     while pending:
         node = pending.pop()
@@ -272,7 +276,7 @@ def walk(function: Definition) -> Iterator[ast.AST]:
 
 
 def stores(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the variables that an assignment sets, with what each is made from; loops and `with` set none."""
+    """Yield each variable that an assignment sets, with its value; loops and `with` are no assignments."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -300,10 +304,5 @@ def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]
 
 
 def _argument(call: ast.Call, place: int) -> ast.expr | None:
-    """Return a positional argument; of a method the object is none."""
+    """Return a positional argument. The object of a method does not count."""
     return call.args[place] if place < len(call.args) else None
-
-
-def _short(node: ast.AST) -> str:
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= 60 else f"{text[:59]}…"

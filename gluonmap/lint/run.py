@@ -1,4 +1,4 @@
-"""The rules applied to files and folders."""
+"""The run of the linter: every rule on every file."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from gluonmap.source.syntax import text_of
 
 
 def lint(paths: Sequence[Path], settings: LintSettings | None = None) -> Linted:
-    """Return the traps in files, and in the `*.py` below folders that speak of Triton.
+    """Return the traps in files, and in those `*.py` below folders whose text mentions Triton.
 
     Raises:
         UsageError: a path does not exist or cannot be read, or a folder holds no Python file.
     """
     settings = settings or LintSettings()
     trees = Trees()
-    found: list[LintFinding] = []
-    looked_at = ignored = 0
+    findings: list[LintFinding] = []
+    parsed = ignored = 0
     with _fast_parsing():
         for path, named in _files(paths):
             text = _text(path)
-            if named or _speaks_of_triton(text):
-                looked_at += 1
+            if named or _mentions_triton(text):
+                parsed += 1
                 left, hidden = _lint_file(path, text, trees, settings)
-                found += left
+                findings += left
                 ignored += hidden
-    found.sort(key=lambda f: (f.path, f.line, f.column, f.code))
-    return Linted(tuple(found), looked_at, ignored)
+    findings.sort(key=lambda f: (f.path, f.line, f.column, f.code))
+    return Linted(tuple(findings), parsed, ignored)
 
 
 @contextlib.contextmanager
@@ -73,7 +73,7 @@ def _fast_parsing() -> Iterator[None]:
 def _lint_file(path: Path, text: str, trees: Trees, settings: LintSettings) -> tuple[list[LintFinding], int]:
     shown, real = path.as_posix(), path.absolute()
     try:
-        with tokenize.open(real) as file:  # decoded as strictly as the interpreter does it
+        with tokenize.open(real) as file:  # decodes as strictly as the interpreter
             file.read()
         module = trees.files.known.get(real) or Module(real, ast.parse(text))
     except (SyntaxError, ValueError, LookupError, RecursionError, MemoryError) as error:
@@ -82,7 +82,7 @@ def _lint_file(path: Path, text: str, trees: Trees, settings: LintSettings) -> t
     subject = LintedFile(shown, text, module, trees)
     try:
         every = list(dict.fromkeys(_findings(subject, settings)))
-    except RecursionError as error:  # an expression of thousands of terms parses, and cannot be written out again
+    except RecursionError as error:  # an expression of thousands of terms can be parsed, but not unparsed
         every = [_unparsed(shown, error)]
     chosen = [finding for finding in every if finding.code in settings.codes]
     comments = ignore_comments.read_ignores(text)
@@ -105,7 +105,7 @@ def _findings(subject: LintedFile, settings: LintSettings) -> Iterator[LintFindi
 
 
 _KERNELS = re.compile(r"jit|Config|\]\s*\(")
-"""A kernel, a configuration or a launch: most files that speak of Triton have none, and need no second look."""
+"""Text of a kernel, a configuration or a launch. Most files that mention Triton have none: most rules skip them."""
 
 
 def _unparsed(path: str, error: Exception) -> LintFinding:
@@ -113,10 +113,10 @@ def _unparsed(path: str, error: Exception) -> LintFinding:
     if isinstance(error, SyntaxError):
         line, column, said = error.lineno or 1, max(error.offset or 1, 1), error.msg
     message = f"Python {sys.version_info[0]}.{sys.version_info[1]} cannot parse this: {said}"
-    return LintFinding(path, line, column, "GM001", message, "correct it; nothing else was looked for in the file")
+    return LintFinding(path, line, column, "GM001", message, "correct it; no other rule was applied to the file")
 
 
-def _speaks_of_triton(text: str) -> bool:
+def _mentions_triton(text: str) -> bool:
     return "triton" in text or "gluon" in text
 
 
@@ -132,12 +132,12 @@ def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
     seen: set[Path] = set()
     for path in paths:
         if path.is_dir():
-            found = sorted(p for p in path.rglob("*.py") if not _hidden(p.relative_to(path)) and p.is_file())
-            if not found:
+            files = sorted(p for p in path.rglob("*.py") if not _hidden(p.relative_to(path)) and p.is_file())
+            if not files:
                 raise UsageError(f"there is no Python file below {path}.")
         else:
-            found = [path]
-        for item in found:
+            files = [path]
+        for item in files:
             if (real := item.absolute()) not in seen:
                 seen.add(real)
                 yield item, item is path

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from gluonmap.lint.findings import LintFinding
-from gluonmap.lint.flat_trees import Body, call_name, full_name, last_name, listed, unwrapped, written
-from gluonmap.lint.kernel_functions import Function, decorator_name
+from gluonmap.lint.flat_trees import Body
+from gluonmap.lint.kernel_functions import Function, annotation, declared, decorator_name
+from gluonmap.lint.key_advice import STRIDE
 from gluonmap.lint.linted_file import LintedFile
+from gluonmap.lint.nodes import call_name, full_name, last_name, unwrapped, written
 from gluonmap.lint.tail_rules import LOADS, accesses
-
-_STRIDE = re.compile(r"(^|_)strides?(_|$|[a-z0-9])", re.IGNORECASE)
+from gluonmap.model.wording import listed_briefly
 
 
 def check(subject: LintedFile, body: Body) -> Iterator[LintFinding]:
-    """Yield strides of 32 bits times offsets that no `assume` names, in a Triton kernel that assumes others."""
+    """Yield strides that multiply 32-bit offsets and that no `assume` names, in a Triton kernel that assumes others."""
     kernel = body.function
     assumed: set[str] = set()
     for call in body.calls:
         if last_name(call) == "assume":
             assumed |= {node.id for part in call.args for node in ast.walk(part) if isinstance(node, ast.Name)}
-    strides = [name for name, constexpr in body.parameters.items() if not constexpr and _STRIDE.search(name)]
+    strides = [name for name, constexpr in body.parameters.items() if not constexpr and STRIDE.search(name)]
     jits = [full_name(_decorator(d), subject.module) for d in kernel.node.decorator_list if decorator_name(d) == "jit"]
     if not assumed & set(strides) or "triton.jit" not in jits:
         return
@@ -32,13 +32,17 @@ def check(subject: LintedFile, body: Body) -> Iterator[LintFinding]:
         match node:
             case ast.Call(func=ast.Attribute(attr="to", value=value)):
                 wide |= {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):  # times a scalar it joins the base, and is no offset
+            case ast.BinOp(
+                left=left, op=ast.Mult(), right=right
+            ):  # a stride times a scalar is part of the base address, not an offset
                 for stride, other in ((left, right), (right, left)):
                     if isinstance(stride, ast.Name) and _is_offset(body, other):
                         used.add(stride.id)
     addressed: set[str] = set()
     for access in accesses(body, {}):
-        if not LOADS & body.made_with(access.address):  # a loaded index may be negative: nothing is lost by the stride
+        if not LOADS & body.made_with(
+            access.address
+        ):  # a loaded index may be negative, so no promise about the stride helps
             addressed |= body.added(access.address)
     left_out = [name for name in strides if name in (used & addressed) - assumed - wide]
     if left_out:
@@ -46,17 +50,17 @@ def check(subject: LintedFile, body: Body) -> Iterator[LintFinding]:
         yield subject.finding(
             "GM203",
             kernel.node,
-            f"{kernel.name} assumes that {several} are positive and leaves out {listed(left_out)}: where these are not "
-            "1, their tensors lose buffer loads and stores on AMD before Triton 3.6",
+            f"{kernel.name} assumes that {several} are positive and leaves out {listed_briefly(left_out)}: where these "
+            "are not 1, their tensors lose buffer loads and stores on AMD before Triton 3.6",
             "; ".join(f"tl.assume({name} > 0)" for name in left_out[:3]) + ("; …" if len(left_out) > 3 else ""),
             kernel.name,
         )
 
 
 def _is_offset(body: Body, node: ast.expr) -> bool:
-    """Return whether it is `arange` and what is added to it, so that the stride alone decides its sign; of 32 bits.
+    """Return whether a node is a 32-bit sum with `arange`, so that the stride alone decides the sign of the product.
 
-    A remainder has the sign of what is divided; a quotient has not.
+    A remainder has the sign of its dividend. A quotient does not.
     """
     if "to" in body.made_with(node):  # a cast may widen
         return False
@@ -80,8 +84,7 @@ def _is_offset(body: Body, node: ast.expr) -> bool:
 
 
 def _annotation(kernel: Function, name: str) -> str:
-    arguments = (*kernel.node.args.posonlyargs, *kernel.node.args.args, *kernel.node.args.kwonlyargs)
-    return next((written(a.annotation) for a in arguments if a.arg == name and a.annotation), "")
+    return next((annotation(parameter) for parameter in declared(kernel.node) if parameter.arg == name), "")
 
 
 def _decorator(node: ast.expr) -> str:

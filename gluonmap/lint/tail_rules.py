@@ -1,4 +1,4 @@
-"""The rule about tails: loads and stores that the last tile takes past the tensor, without a mask."""
+"""The rule about tails: loads and stores without a mask, in which the last tile reaches past the tensor."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gluonmap.lint.findings import LintFinding
-from gluonmap.lint.flat_trees import Body, argument, call_name, last_name, written
+from gluonmap.lint.flat_trees import Body
 from gluonmap.lint.linted_file import KernelLaunch, LintedFile
+from gluonmap.lint.nodes import argument, call_name, last_name, written
 
 _ACCESSES = {"load": (0, 1), "store": (0, 2), "buffer_load": (1, 2), "buffer_store": (2, 3)}
-"""Access function -> places of the address or the offsets, and of the mask."""
+"""Access function -> positions of two arguments: the address or the offsets, and the mask."""
 
 LOADS = frozenset(("load", "buffer_load"))
-"""Functions whose result is data of a tensor."""
+"""Functions whose result is the data of a tensor."""
 
 Tile = tuple[str, str]
-"""A program's place in the grid, and the block that it is multiplied by, as written."""
+"""A program's index in the grid, and the block that it is multiplied by, as written."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class TileAccess:
     """Tiles that occur in the mask."""
 
     @property
-    def what(self) -> str:
+    def function(self) -> str:
+        """Name of the access function: "load", "buffer_store"."""
         return last_name(self.call)
 
 
@@ -43,13 +45,14 @@ def check(subject: LintedFile, body: Body) -> Iterator[LintFinding]:
     if not any(last_name(call) == "program_id" for call in body.calls):
         return
     tiles = {name: tile for name in body.values if (tile := _tile_of(body, name))}
-    found = list(accesses(body, tiles)) if tiles else []
+    every = list(accesses(body, tiles)) if tiles else []
     masked: dict[Tile, tuple[int, ast.Compare]] = {}
-    for access in found:
+    for access in every:
         for tile, compare in access.bounds.items():
             masked.setdefault(tile, (access.call.lineno, compare))
-    for access in found:
-        # Under a condition it may be the branch for whole tiles; a mask without a comparison comes from elsewhere.
+    for access in every:
+        # An access under a condition may be the branch for whole tiles. A mask without a comparison is made elsewhere,
+        # so its bounds are unknown.
         if access.conditional or (access.mask is not None and not _compares(body, access.mask)):
             continue
         used = {tiles[name]: name for name in sorted(body.added(access.address)) if name in tiles}
@@ -74,22 +77,25 @@ def _finding(
         return None
     if tile in masked:
         line, compare = masked[tile]
-        what, mend = f"which line {line} masks with {written(compare, 40)}", f"mask it too: {written(compare, 40)}"
+        detail, mend = f"which line {line} masks with {written(compare, 40)}", f"mask it too: {written(compare, 40)}"
     elif access.mask is None and not _bounded_elsewhere(body, name) and (size := _cdiv(body, tile, launches)):
-        what, mend = f"while {size} programs or tiles are made of it", f"mask={name} < …, the size that {size} divides"
+        detail, mend = (
+            f"while {size} sets the number of programs or tiles",
+            f"mask={name} < …, the size that {size} divides",
+        )
     else:
         return None
     return subject.finding(
         "GM202",
         access.call,
-        f"this {access.what} has no mask for {name}, {what}: the last tile reaches past the tensor",
+        f"this {access.function} has no mask for {name}, {detail}: the last tile reaches past the tensor",
         mend,
         body.function.name,
     )
 
 
 def accesses(body: Body, tiles: Mapping[str, Tile]) -> Iterator[TileAccess]:
-    """Yield loads and stores at addresses: descriptors, block pointers and shared memory bring their own bounds."""
+    """Yield loads and stores at addresses. Descriptors, block pointers and shared memory have their own bounds."""
     conditional = {id(inner) for node in body.nodes if isinstance(node, ast.If | ast.IfExp) for inner in ast.walk(node)}
     for call in body.calls:
         root, _, last = call_name(call).rpartition(".")
@@ -110,7 +116,7 @@ def accesses(body: Body, tiles: Mapping[str, Tile]) -> Iterator[TileAccess]:
 
 
 def _tile_of(body: Body, name: str) -> Tile | None:
-    """Return the tile of a variable that holds place * BLOCK + arange(0, BLOCK), within hints and casts."""
+    """Return the tile of a variable that holds index * BLOCK + arange(0, BLOCK), also inside hints and casts."""
     value = body.names.value(name)
     if value is None or name in body.parameters:
         return None
@@ -127,21 +133,21 @@ def _tile_of(body: Body, name: str) -> Tile | None:
 
 
 def _bounds(body: Body, tiles: Mapping[str, Tile], mask: ast.expr) -> dict[Tile, ast.Compare]:
-    found: dict[Tile, ast.Compare] = {}
+    bounds: dict[Tile, ast.Compare] = {}
     for node in _behind(body, mask):
         match node:
             case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[right]):
                 sizes = body.behind(right)
                 of_the_run = any(not body.parameters.get(name, True) for name in sizes)
-                # A length that was loaded may be another tensor's.
+                # A loaded length may be that of another tensor.
                 if of_the_run and not sizes & tiles.keys() and not LOADS & body.made_with(right):
                     for name in body.added(left) & tiles.keys():
-                        found.setdefault(tiles[name], node)
-    return found
+                        bounds.setdefault(tiles[name], node)
+    return bounds
 
 
 def _behind(body: Body, node: ast.expr) -> Iterator[ast.AST]:
-    """Yield the nodes of an expression, and of what its variables are set to."""
+    """Yield the nodes of an expression and of the values of its variables."""
     for part in (node, *(value for name in body.behind(node) for value in body.values.get(name, []))):
         yield from ast.walk(part)
 
@@ -151,7 +157,7 @@ def _compares(body: Body, mask: ast.expr) -> bool:
 
 
 def _bounded_elsewhere(body: Body, name: str) -> bool:
-    """Return whether the kernel compares, wraps or clamps the offsets, or promises something of sizes."""
+    """Return whether the kernel compares, wraps or clamps the offsets, or makes a promise about sizes."""
     for node in body.nodes:
         match node:
             case ast.Compare() | ast.BinOp(op=ast.Mod()):
@@ -166,7 +172,7 @@ def _bounded_elsewhere(body: Body, name: str) -> bool:
 
 
 def _cdiv(body: Body, tile: Tile, launches: list[KernelLaunch]) -> str:
-    """Return the `cdiv(size, BLOCK)` that says how many tiles there are, in the kernel or the grids of its launches."""
+    """Return the `cdiv(size, BLOCK)` that counts the tiles, in the kernel or in the grids of its launches."""
     block = tile[1]
     for call in body.calls:
         if _is_cdiv(call, [block]) and any(not body.parameters.get(name, True) for name in body.behind(call.args[0])):
@@ -186,7 +192,7 @@ def _cdiv(body: Body, tile: Tile, launches: list[KernelLaunch]) -> str:
 
 
 def _is_cdiv(call: ast.Call, blocks: list[str]) -> bool:
-    """Return whether it is `cdiv(…, BLOCK)` or `cdiv(…, META["BLOCK"])` of one of the names."""
+    """Return whether a call is `cdiv(…, BLOCK)` or `cdiv(…, META["BLOCK"])` for one of the names."""
     if last_name(call) != "cdiv" or len(call.args) != 2:
         return False
     match call.args[1]:
@@ -196,12 +202,12 @@ def _is_cdiv(call: ast.Call, blocks: list[str]) -> bool:
 
 
 def _promises(launch: KernelLaunch) -> bool:
-    """Return whether the launching code looks at remainders: then the tail may be none."""
+    """Return whether the launching code computes remainders. It may then ensure that there is no tail."""
     return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in ast.walk(launch.scope))
 
 
 def _padded(body: Body, address: ast.expr, launch: KernelLaunch) -> bool:
-    """Return whether a launch gives the tensor a size that was rounded up."""
+    """Return whether a launch passes a tensor whose size was rounded up."""
     pending = [launch.given[name] for name in body.added(address) if name in launch.given and name in body.parameters]
     seen: set[str] = set()
     while pending:

@@ -8,10 +8,11 @@ import click
 from tabulate import tabulate
 
 from gluonmap.audit.findings import Audit, AuditFinding, CheckedRule, Severity, ShippedPlace, Tally
+from gluonmap.model.wording import listed
 from gluonmap.report import github
 from gluonmap.report.map_header import target_name
 from gluonmap.report.markdown import code, text
-from gluonmap.report.plain_text import listed, plural, shorten, visible
+from gluonmap.report.plain_text import plural, shorten, visible
 
 MOST_PLACES = 4
 """Number of places that one finding names."""

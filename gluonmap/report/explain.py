@@ -15,6 +15,7 @@ from gluonmap.model.candidate import Config, same
 from gluonmap.model.joint_map import Constraint, Standing
 from gluonmap.model.outcomes import Feasibility, Outcome
 from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.wording import listed
 from gluonmap.probe.spelling import quoted
 from gluonmap.query import coverage
 from gluonmap.query.explain import Explanation, FailingPart, KnobRelevance, Neighbour
@@ -23,7 +24,7 @@ from gluonmap.query.observations import observations
 from gluonmap.report import execution
 from gluonmap.report.knobs import source_demand
 from gluonmap.report.map_header import target_name
-from gluonmap.report.plain_text import config_text, first_line, listed, location, shorten, value_label, visible
+from gluonmap.report.plain_text import config_text, first_line, location, shorten, value_label, visible
 from gluonmap.report.resources import resource_figures
 
 MOST_CONSTRAINTS = 8

@@ -9,10 +9,11 @@ import msgspec
 
 from gluonmap.model.candidate import Config
 from gluonmap.model.verdict import Verdict
+from gluonmap.model.wording import listed
 from gluonmap.probe.find_default import DefaultSearch
 from gluonmap.probe.repair_baseline import BaselineChange, BaselineRepair
 from gluonmap.report.map_header import baseline_facts, target_name
-from gluonmap.report.plain_text import config_text, listed, plural, value_label, visible
+from gluonmap.report.plain_text import config_text, plural, value_label, visible
 from gluonmap.report.resources import resource_figures
 from gluonmap.report.sentences import failed_phrase
 

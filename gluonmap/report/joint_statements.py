@@ -11,11 +11,12 @@ from gluonmap.model.joint_map import Constraint, Joint
 from gluonmap.model.knobs import Effect
 from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.wording import listed
 from gluonmap.query import coverage
 from gluonmap.query.constraint_summary import constraint_summary
 from gluonmap.query.observations import Observations, observations
 from gluonmap.report.knobs import source_demand
-from gluonmap.report.plain_text import Statement, config_text, listed, plural, shorten, value_label, visible
+from gluonmap.report.plain_text import Statement, config_text, plural, shorten, value_label, visible
 
 MOST_FREED = 8
 MOST_MOVED = 3

@@ -6,7 +6,7 @@ Everything that comes from a compiler or a kernel file goes through `visible` be
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gluonmap.model.candidate import Value
@@ -73,12 +73,6 @@ def moves_text(moves: Mapping[str, Value]) -> str:
 def location(file: str, line: int | None) -> str:
     """Return "file:line"."""
     return visible(file) + (f":{line}" if line is not None else "")
-
-
-def listed(items: Iterable[str]) -> str:
-    """Return "a", "a and b" or "a, b and c"."""
-    *head, last = list(items) or [""]
-    return f"{', '.join(head)} and {last}" if head else last
 
 
 def plural(count: int, noun: str) -> str:

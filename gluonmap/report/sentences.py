@@ -10,6 +10,7 @@ from gluonmap.model.joint_map import Inertness
 from gluonmap.model.knobs import Effect, KnobClass
 from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import KnobMap, SpaceMap
+from gluonmap.model.wording import listed
 from gluonmap.report.knobs import knobs_by_signature, matters, unsettled
 from gluonmap.report.marks import (
     CLASS_COLOURS,
@@ -18,7 +19,7 @@ from gluonmap.report.marks import (
     executed_on_cpu,
     fails,
 )
-from gluonmap.report.plain_text import first_line, listed, location, plural, shorten, value_label, visible
+from gluonmap.report.plain_text import first_line, location, plural, shorten, value_label, visible
 
 
 def map_sentence(space: SpaceMap) -> str:

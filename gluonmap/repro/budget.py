@@ -1,8 +1,8 @@
-"""Whether a program fits into the GPU: a compile does not ask. Goes into scripts about budgets as it is."""
+"""The check that a program fits the GPU, which a compile does not make. Copied unchanged into scripts about it."""
 
 
 def repro_over_budget(program, target):
-    """The limit that a compiled program exceeds, in words; "" where it fits."""
+    """Return the limit that a compiled program exceeds, in words; "" if it fits."""
     known = program.metadata
     threads = known.num_warps * target["warp_size"]
     if known.shared < 0:
@@ -23,7 +23,7 @@ def repro_over_budget(program, target):
 
 
 def repro_registers(cubin):
-    """Registers per thread: they stand in the headers of the sections of code, above the symbol's index."""
+    """Return the registers per thread, from the headers of the code sections: above the symbol's index in `sh_info`."""
     import struct
 
     (start,) = struct.unpack_from("<Q", cubin, 40)

@@ -17,19 +17,19 @@ from gluonmap.source import syntax
 
 @dataclass(eq=False)
 class CopiedFile:
-    """One file, read. A folder without `__init__.py` is a file that binds nothing."""
+    """One file and the statements copied from it. A folder without `__init__.py` is a file that binds nothing."""
 
     path: Path
     name: str
-    """Dotted, as it is imported."""
+    """Dotted name, as in an import."""
     entry: str = ""
-    """The kernel, if it is this file's."""
+    """Name of the kernel, if this file defines it."""
     wanted: dict[int, None] = field(default_factory=dict)
-    """Statements that are reached, by their place."""
+    """Positions of the statements that the kernel reaches."""
     glue: dict[int, dict[str, None]] = field(default_factory=dict)
-    """By the place of an import: statements that do what it did."""
+    """Position of an import -> statements that replace it."""
     imports: dict[str, CopiedFile] = field(default_factory=dict)
-    """Modules that something reached comes from."""
+    """Modules that the copied statements import from."""
 
     @property
     def package(self) -> str:
@@ -61,7 +61,7 @@ class CopiedFile:
 
     @cached_property
     def bindings(self) -> dict[str, list[int]]:
-        """Name -> the places of the statements that bind or change it."""
+        """Name -> the positions of the statements that bind or change it."""
         found: dict[str, list[int]] = {}
         for place, node in enumerate(self.tree.body):
             if not is_left_out(node):
@@ -71,7 +71,7 @@ class CopiedFile:
 
     @cached_property
     def touches(self) -> dict[str, list[int]]:
-        """Name -> the places of the statements that change what it is bound to: `TABLE["x"] = 1`, `TABLE.update(…)`."""
+        """Name -> positions of the statements that change its value in place: `TABLE["x"] = 1`, `TABLE.update(…)`."""
         found: dict[str, list[int]] = {}
         for place, node in enumerate(self.tree.body):
             for name in dict.fromkeys(touched_names(node)):
@@ -80,7 +80,7 @@ class CopiedFile:
 
     @cached_property
     def stars(self) -> list[int]:
-        """The places of `from … import *`."""
+        """The positions of `from … import *`."""
         return [
             i
             for i, node in enumerate(self.tree.body)
@@ -91,7 +91,7 @@ class CopiedFile:
         return f"{self.shown}:{getattr(node, 'lineno', 1)}"
 
     def statement(self, place: int) -> ast.stmt:
-        """Return the statement, of a kernel without the decorators and the `repr` that a compile does not see."""
+        """Return the statement. A kernel loses the decorators and the `repr` that a compile does not see."""
         node = self.tree.body[place]
         if not isinstance(node, ast.FunctionDef):
             return node
@@ -103,7 +103,7 @@ class CopiedFile:
         return node
 
     def written(self, place: int) -> str:
-        """Return the statement as it stands in the file, comments and all."""
+        """Return the text of the statement in the file, with its comments."""
         node = self.tree.body[place]
         neighbours = self.tree.body[max(0, place - 1) : place] + self.tree.body[place + 1 : place + 2]
         if any(o.lineno <= (node.end_lineno or 0) and node.lineno <= (o.end_lineno or 0) for o in neighbours):
@@ -174,7 +174,7 @@ def environment_reads(module: CopiedFile) -> Iterator[str]:
 
 
 def last_name(decorator: ast.expr) -> str:
-    """ "jit" of `@gluon.jit` and of `@triton.jit(debug=True)`."""
+    """Return the last part of a decorator's name: "jit" of `@gluon.jit` and of `@triton.jit(debug=True)`."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     return syntax.dotted(called).rpartition(".")[2]
 

@@ -1,8 +1,8 @@
-"""A host tensor descriptor without a tensor. Goes into scripts whose kernel takes one as it is."""
+"""A host tensor descriptor without a tensor. Copied unchanged into scripts whose kernel takes one."""
 
 
 def repro_descriptor(tensor, block, backend):
-    """A descriptor of blocks in a tensor of 4096 elements a side, in the default layout for its block."""
+    """Return a descriptor of blocks in a tensor of 4096 elements a side, in the default layout for its block."""
     from triton.experimental.gluon import language as gl
 
     shape = [4096] * len(block)

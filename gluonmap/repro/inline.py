@@ -1,7 +1,7 @@
-"""The definitions that a kernel reaches, out of its file and of the files it imports, as one text.
+"""The definitions that a kernel reaches in its file and in the files that it imports, as one text.
 
-Text is read and nothing is imported. What Triton and the standard library bring stays an import; what comes from any
-other file is copied. What can be neither is refused: a script that only seems complete would mislead its reader.
+The text is read and nothing is imported. Names from Triton and the standard library stay imports; definitions from any
+other file are copied. If a name allows neither, the script is refused: an incomplete script would mislead its reader.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gluonmap.repro.statements import (
 from gluonmap.worker.reach import package_root
 
 _NEVER = ("numpy", "torch")
-"""Packages that are on disk as Python and cannot be copied out of it."""
+"""Packages that are never copied, although Python files of them are on disk."""
 _PLACE = ("__file__", "__path__", "__spec__")
 """Names whose value depends on the place of the file."""
 
@@ -38,23 +38,23 @@ class CopiedText(msgspec.Struct, frozen=True):
     """The text that was copied from one file."""
 
     file: str
-    """Path of the file, from its package on."""
+    """Path of the file, starting with its package."""
     text: str
 
 
 class Inlined(msgspec.Struct, frozen=True):
-    """A kernel with all that it reaches, as text."""
+    """A kernel with all definitions that it reaches, as text."""
 
     kernel: str
-    """Its name in the text."""
+    """Name of the kernel in the text."""
     plain: bool
     """The kernel is a decorated function; otherwise an expression makes it, perhaps with an autotuner around it."""
     imports: tuple[str, ...]
-    """Statements, from Triton and the standard library alone."""
+    """Import statements, of Triton and the standard library alone."""
     sections: tuple[CopiedText, ...]
-    """In an order in which they can be executed: the kernel's own file last."""
+    """Copied texts in the order in which they can be executed: the kernel's own file last."""
     names: frozenset[str]
-    """All that imports and sections bind."""
+    """All names that imports and sections bind."""
     postponed: bool
     """Annotations are not evaluated: the kernel's file has `from __future__ import annotations`."""
     surroundings: tuple[str, ...]
@@ -62,24 +62,25 @@ class Inlined(msgspec.Struct, frozen=True):
 
 
 def inline(file: Path, kernel: str, expressions: Sequence[str] = (), path: Sequence[str] | None = None) -> Inlined:
-    """Return the kernel of that name in `file`, with all that it and the `expressions` over its module reach.
+    """Return the kernel of that name in `file`, with all definitions that it and `expressions` reach.
 
-    `path`: folders that other packages are looked for in, by default this interpreter's.
+    `expressions` are evaluated in the kernel's module. `path` are the folders that are searched for other packages, by
+    default `sys.path`.
 
     Raises:
-        UsageError: something that it reaches cannot be copied, and what.
+        UsageError: a definition that the kernel reaches cannot be copied. The message names it.
     """
     return _Inliner(file, sys.path if path is None else path).inlined(kernel, expressions)
 
 
 @dataclass(frozen=True)
 class _Thing:
-    """What a name means, wherever it is bound: a definition of a file, a module, or something imported."""
+    """The thing that a name refers to, wherever it is bound: a definition in a file, a module, or an import."""
 
     owner: str
-    """The file that defines it; "": it is imported from Triton or the standard library."""
+    """File that defines the thing; "": Triton or the standard library does."""
     name: str
-    """There; or the dotted name of what is imported."""
+    """Name in that file, or the dotted name of the import."""
 
 
 class _Inliner:
@@ -113,18 +114,19 @@ class _Inliner:
             surroundings=tuple(at for m in order for at in environment_reads(m)),
         )
 
-    # ---- what a name means -----------------------------------------------------------------------------------------
+    # ---- names -----------------------------------------------------------------------------------------------------
 
     def need(self, module: CopiedFile, name: str, paths: Iterable[Attributes]) -> _Thing | None:
-        """Take what `name` means in `module`, of which `paths` are read; None where nothing binds it.
+        """Copy or import the thing that `name` refers to in `module`; None if nothing binds the name.
 
-        A name that nothing binds is left as it is: the kernel's own file has done no better.
+        `paths` are the attributes of it that are read. An unbound name is left as it is: it is unbound in the
+        kernel's file too.
         """
         thing: _Thing | None = None
         for path in paths:
             key = (module.name, name, path[0] if path else "")
             if key not in self.known:
-                self.known[key] = None  # a circle ends here
+                self.known[key] = None  # a circular import finds None
                 self.known[key] = self._take(module, name, path)
             thing = self.known[key] or thing
         return thing
@@ -151,7 +153,7 @@ class _Inliner:
         return thing
 
     def _copy(self, module: CopiedFile, place: int) -> None:
-        """Take a statement, and all that it reaches."""
+        """Copy a statement, and all definitions that it reaches."""
         if place in module.wanted:
             return
         module.wanted[place] = None
@@ -185,7 +187,7 @@ class _Inliner:
     # ---- imports ---------------------------------------------------------------------------------------------------
 
     def _kind(self, dotted: str) -> str:
-        """Return whether an import of a module can be "kept", has to be "copied", or is "refused"."""
+        """Return "kept", "copied" or "refused": the way in which an import of a module enters the script."""
         top = dotted.partition(".")[0]
         if top == "triton" or top in sys.stdlib_module_names:
             return "kept"
@@ -194,7 +196,7 @@ class _Inliner:
     def _imported(
         self, module: CopiedFile, place: int, node: ast.Import | ast.ImportFrom, name: str, path: Attributes
     ) -> _Thing | None:
-        """Take what an import binds to `name`."""
+        """Copy or keep the thing that an import binds to `name`."""
         aliases = [alias for alias in node.names if bound_by(alias, node) == name]
         alias = aliases[0]
         if isinstance(node, ast.Import):
@@ -217,7 +219,7 @@ class _Inliner:
     def _kept(
         self, module: CopiedFile, node: ast.stmt, lines: Sequence[str], name: str, dotted: str, path: Attributes = ()
     ) -> _Thing:
-        """Leave an import from Triton or the standard library as it is."""
+        """Keep an import from Triton or the standard library unchanged."""
         if self._kind(dotted) == "refused":
             raise UsageError(
                 f"no script: the kernel reaches {'.'.join((dotted, *path[:1]))} ({module.at(node)}), and a script that "
@@ -252,7 +254,7 @@ class _Inliner:
         original: str,
         path: Attributes,
     ) -> _Thing:
-        """Take what another file defines as `original` and this one calls `name`."""
+        """Copy the definition `original` of another file, which this file calls `name`."""
         module.imports[other.name] = other
         thing = self.need(other, original, [path])
         if thing is None:
@@ -266,7 +268,7 @@ class _Inliner:
     def _member(
         self, module: CopiedFile, place: int, node: ast.stmt, name: str, other: CopiedFile, path: Attributes
     ) -> _Thing:
-        """Return a module that is copied, here called `name`: what is read of it becomes its attribute again."""
+        """Return a copied module, here called `name`. The names that are read of it become its attributes again."""
         if not path:
             raise UsageError(
                 f"no script: {module.shown} uses the module {other.name} ({module.at(node)}) other than by attributes."
@@ -288,12 +290,12 @@ class _Inliner:
         return thing
 
     def _below(self, module: CopiedFile, name: str) -> bool:
-        """Return whether what a package binds to the name is its own module of that name: `from . import name`."""
+        """Return whether a package binds the name to its own module of that name, as by `from . import name`."""
         nodes = [module.tree.body[place] for place in module.bindings.get(name, [])]
         return any(isinstance(n, ast.ImportFrom) and base_module(n, module.package) == module.name for n in nodes)
 
     def _has(self, module: CopiedFile, name: str) -> bool:
-        """Return whether a file binds the name, itself or by a star."""
+        """Return whether a file binds the name, itself or by `import *`."""
         if name in module.bindings:
             return True
         for place in module.stars:
@@ -316,7 +318,7 @@ class _Inliner:
             self.modules[dotted] = CopiedFile(file, dotted)
         return self.modules[dotted]
 
-    # ---- the whole -------------------------------------------------------------------------------------------------
+    # ---- the file --------------------------------------------------------------------------------------------------
 
     def _postponed(self, order: Sequence[CopiedFile]) -> bool:
         """Return whether the text's annotations are not evaluated; where files differ the kernel's own decides."""

@@ -1,11 +1,11 @@
-"""Two compiles in processes of their own, and what came of them. Goes into every script as it is."""
+"""Two compiles, each in a separate process, and their outcomes. Copied unchanged into every script."""
 
 REPRO_FAILS, REPRO_PASSES, REPRO_UNCLEAR = 1, 0, 125
 REPRO_REJECTED, REPRO_OVER_BUDGET = 10, 12
 
 
 def repro_compile(call, over_budget):
-    """Compile in this process and leave it; the last line says how it went. It may well be killed on the way."""
+    """Compile in this process, print the outcome as the last line and exit. A crash may end the process before."""
     import resource
     import traceback
 
@@ -35,14 +35,14 @@ def repro_leave(status, line):
 
 
 def repro_lines(file):
-    """The lines of a file that are not blank; one at least."""
+    """Return the lines of a file that are not blank; [""] if there are none."""
     file.seek(0)
     lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
     return [line for line in lines if line] or [""]
 
 
 def repro_run(name, deadline_s):
-    """Outcome and kind of one of the two, and the message that tells most."""
+    """Compile one of the calls in a child process; return outcome, kind and the most useful line of its messages."""
     import os
     import signal
     import subprocess
@@ -68,20 +68,20 @@ def repro_run(name, deadline_s):
                 raise
             return "HUNG", "deadline", f"no end within {deadline_s:g} s"
         said, complaint = (repro_lines(file) for file in (out, err))
-    telling = [line for word in ("LLVM ERROR", "Assertion", "error:") for line in complaint if word in line]
+    errors = [line for word in ("LLVM ERROR", "Assertion", "error:") for line in complaint if word in line]
     if status < 0:
-        return "CRASHED", signal.Signals(-status).name, telling[0] if telling else ""
+        return "CRASHED", signal.Signals(-status).name, errors[0] if errors else ""
     if status == 0 and said[-1] == "PASS":
         return "PASS", "", ""
     if status in (REPRO_REJECTED, REPRO_OVER_BUDGET):
         first, _, text = said[-1].partition(":")
         outcome, _, kind = first.partition(" ")
         return outcome, kind, next((line for line in complaint if ": error: " in line), text.strip())
-    return "unknown", f"exit status {status}", (telling or complaint)[-1]
+    return "unknown", f"exit status {status}", (errors or complaint)[-1]
 
 
 def repro_main(calls, recorded, deadline_s, over_budget=lambda program: ""):
-    """Compile one of the calls, if the command line names it; else each in a process of its own, and compare."""
+    """Compile the call that the command line names; without one, compile each in a separate process and compare."""
     import platform
     import sys
 
@@ -95,7 +95,7 @@ def repro_main(calls, recorded, deadline_s, over_budget=lambda program: ""):
         found[name] = repro_run(name, deadline_s)
         print(f"{name}: {' '.join(part for part in found[name] if part)}"[:500], flush=True)
     if any(outcome != "PASS" for name, (outcome, *_) in found.items() if name != "failing"):
-        print("This tells nothing: what should pass does not.")
+        print("Unclear: the call that should pass fails.")
         return REPRO_UNCLEAR
     if found["failing"][:2] == recorded:
         print("It fails as recorded.")

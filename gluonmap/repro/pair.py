@@ -17,7 +17,7 @@ from gluonmap.query.observations import ConfigKey, config_key
 One = Callable[[Config], Answer]
 """Compiles one configuration."""
 MOST_TRIED = 3
-"""Neighbours that are compiled until one passes."""
+"""Most neighbours that are compiled until one passes."""
 
 
 class FailingPair(msgspec.Struct, frozen=True):
@@ -26,16 +26,16 @@ class FailingPair(msgspec.Struct, frozen=True):
     failing: Config
     verdict: Verdict
     passing: Config | None
-    """None: no configuration near it is known that passes."""
+    """None: no passing configuration near the failing one is known."""
 
 
 def find(judged: Judge, explanation: Explanation, one: One) -> FailingPair:
     """Return the pair for a configuration that `explanation` explains as infeasible.
 
-    All moves that the failure does not need are set back to the baseline, unless the rest then fails in another way.
+    Moves that the failure does not need go back to the baseline, unless the rest then fails in another way.
 
     Raises:
-        OracleFault: what the map holds for failing does not fail today.
+        OracleFault: the configuration, which fails by the map, does not fail today.
     """
     space = judged.space
     answers: dict[ConfigKey, Answer] = {}

@@ -21,8 +21,8 @@ def write(file: Path, judged: Judge, explanation: Explanation, asking: Recompile
     """Write the script of an infeasible configuration to `file` and run it once; return its configurations and the run.
 
     Raises:
-        UsageError: the failure is none that a compile alone shows, or what the kernel reaches cannot be copied.
-        OracleFault: what the map holds for failing does not fail today.
+        UsageError: a compile alone does not show the failure, or a definition that the kernel reaches cannot be copied.
+        OracleFault: the configuration, which fails by the map, does not fail today.
         StorageFault: the file cannot be written.
     """
     space = judged.space

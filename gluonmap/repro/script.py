@@ -24,7 +24,7 @@ from gluonmap.repro.inline import Inlined, inline
 _PYTHON_VALUE = "py:"
 _WIDTH = 110
 _TAKEN = ("grid", "warmup")
-"""Names that a compile takes for itself, next to the kernel's own arguments."""
+"""Names of arguments that Triton's `warmup` takes in addition to the kernel's own."""
 
 
 class RecordedFailure(msgspec.Struct, frozen=True):
@@ -39,18 +39,18 @@ class RecordedFailure(msgspec.Struct, frozen=True):
     failing: Candidate
     verdict: Verdict
     line: str
-    """Where the failure points to in the kernel's source: "file.py:112"."""
+    """The line of the kernel's source that the failure points to: "file.py:112"."""
     passing: Candidate | None
     deadline_s: float
     environment: dict[str, str] = {}
-    """Variables that change what Triton compiles."""
+    """Environment variables that change the compiled code."""
 
 
 def render(failure: RecordedFailure) -> str:
     """Return the script. Without an argument it exits 1 if the failure is still there, 0 if it is gone, else 125.
 
     Raises:
-        UsageError: the failure is none that a compile alone shows, or something cannot be copied.
+        UsageError: a compile alone does not show the failure, or a definition cannot be copied.
     """
     outcome, kind = _recorded(failure.verdict)
     calls = [failure.failing] if failure.passing is None else [failure.failing, failure.passing]
@@ -89,7 +89,7 @@ def _recorded(verdict: Verdict) -> tuple[Outcome, str]:
     """Return outcome and kind of a failure.
 
     Raises:
-        UsageError: no compile alone shows it.
+        UsageError: a compile alone does not show it.
     """
     kind = verdict.reason.kind if verdict.reason else ""
     if not verdict.outcome.failed or not verdict.outcome.info.from_compile or verdict.stage.executes:
@@ -106,7 +106,7 @@ def _recorded(verdict: Verdict) -> tuple[Outcome, str]:
 
 
 class _Part(msgspec.Struct, frozen=True):
-    """A file of this package that goes into the script as it is."""
+    """A file of this package that is copied unchanged into the script."""
 
     body: str
     names: frozenset[str]
@@ -201,7 +201,7 @@ def _kernel(failure: RecordedFailure, found: Inlined) -> Iterator[str]:
 
 
 class _Names:
-    """Names of the script that give way to those of the kernel's module."""
+    """Names of the script, renamed where the kernel's module uses them."""
 
     def __init__(self, found: Inlined) -> None:
         self.call, self.failing, self.passing, self.target = (
@@ -215,7 +215,7 @@ class _Names:
 
 
 def _calls(failure: RecordedFailure, found: Inlined, names: _Names, written: Sequence[dict[str, str]]) -> str:
-    """Return one function with all that the calls share, and one function for each call."""
+    """Return one function with everything that the calls share, and one function for each call."""
     differ = _differing(written)
     parameters = [name if all(name in call for call in written) else f"{name}=None" for name in differ]
     grid = failure.failing.grid or (1,)

@@ -1,17 +1,17 @@
-"""What stands in for a GPU and its tensors while a kernel is compiled. Goes into every script as it is.
+"""Stand-ins for a GPU and its tensors during a compile. Copied unchanged into every script.
 
 Nothing here imports anything at the top: in a script a name of the module can change what Triton makes of a kernel.
 """
 
 
 def repro_pretend(backend, arch, warp_size, variables):
-    """Make a GPU that is not there the active one: for a compile a driver that knows its target is enough."""
+    """Make an absent GPU the active one: for a compile, a driver that knows its target is enough."""
     import os
     import sys
     from types import SimpleNamespace
 
     def leave(*error):
-        """Python's own exit status of an error is 1, which here means that the kernel fails as recorded."""
+        """Exit with 125: Python's own status of an error is 1, which here means that the kernel fails as recorded."""
         sys.__excepthook__(*error)
         sys.stderr.flush()
         os._exit(125)
@@ -41,7 +41,7 @@ def repro_pretend(backend, arch, warp_size, variables):
 
 
 class ReproDtype(str):
-    """Prints like the dtype of a tensor."""
+    """Name of a dtype that prints like the dtype of a tensor."""
 
     def __str__(self):
         return "torch." + str.__str__(self)
@@ -52,7 +52,7 @@ class ReproDtype(str):
 
 
 class ReproTensor:
-    """As much of a tensor as a compile looks at: a type, an alignment, a size below 2 GB."""
+    """The part of a tensor that a compile reads: a type, an alignment, a size below 2 GB."""
 
     def __init__(self, dtype, address=0, shape=(1 << 20,)):
         self.dtype, self.address, self.shape = ReproDtype(dtype), address, shape

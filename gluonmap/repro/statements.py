@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from gluonmap.source import syntax
 
 Attributes = tuple[str, ...]
-"""Attributes that are read of a name, one after the other."""
+"""Chain of attributes that is read of a name: ("b", "c") of `a.b.c`."""
 
 
 def imported_names(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -70,7 +70,7 @@ def bound_names(node: ast.AST) -> Iterator[str]:
 
 
 def touched_names(node: ast.AST) -> Iterator[str]:
-    """Yield names of the module whose value a statement changes in place, as far as one can see."""
+    """Yield names of the module whose value a statement changes in place, as far as the text shows."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
             return
@@ -83,7 +83,7 @@ def touched_names(node: ast.AST) -> Iterator[str]:
 
 
 def _root(node: ast.AST) -> Iterator[str]:
-    """`a` of `a.b[c].d`."""
+    """Yield `a` of `a.b[c].d`."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     if isinstance(node, ast.Name):

@@ -172,7 +172,7 @@ def test_a_key_misses_the_size_and_not_what_follows_from_it_or_never_changes(tmp
     (item,) = found(tmp_path, KEYED)
     assert (item.code, item.line, item.function) == ("GM103", 8, "kernel")
     assert item.message.startswith("key= of kernel misses T (T: loop bound in line 14): ")
-    assert item.mend == "add 'T', or a coarser argument that tells the sizes apart"
+    assert item.mend == "add 'T', or a coarser argument that separates the sizes"
 
 
 def test_a_bound_of_loaded_indices_is_no_size(tmp_path: Path) -> None:
@@ -397,7 +397,7 @@ def test_numbers_in_tiles_are_found_from_64_on_beside_parameters(tmp_path: Path)
     )
     (item,) = found(tmp_path, text)
     assert (item.code, item.line, item.column) == ("GM204", 8, 50)
-    assert "has a side of 128 by a number in the text, beside BLOCK_M:" in item.message
+    assert "has a literal side of 128 next to BLOCK_M:" in item.message
 
 
 # ---- the machine -----------------------------------------------------------------------------------------------------

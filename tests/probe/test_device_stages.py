@@ -272,7 +272,7 @@ def test_other_inputs_are_another_question(bench: Bench) -> None:
 
 def test_a_candidate_is_repeated_at_the_stage_of_its_map(bench: Bench) -> None:
     space = bench.probe(Stage.CHECK, ["right", "wrong"])
-    job = rebuild.job_of(space, {"HOW": "wrong"}, on_device=True)
+    job = rebuild.job_of(space, {"HOW": "wrong"}, execute=True)
     assert job.candidate and job.candidate.stage is Stage.CHECK and job.bench
     assert job.bench.probe_file == str(bench.project.root.resolve() / "probes/on_device.py")
     intents = [r for r in bench.project.journal("on_device/gfx942") if r["type"] == "intent"]

@@ -102,7 +102,7 @@ def test_what_is_right_has_its_errors_sizes_and_figures(sanitized: dict[str, Any
     figures = sanitized["measured"]["figures"]
     assert figures["work_groups"] == 2
     assert (figures["global_accesses"], figures["global_lines"], figures["global_bytes"]) == (4, 16, 1024)
-    assert sanitized["on_device"] == {"stage": "RUN", "device": CPU_MODEL}
+    assert sanitized["execution"] == {"stage": "RUN", "device": CPU_MODEL}
 
 
 def test_other_tiles_and_warps_run_too(sanitized: dict[str, Any]) -> None:

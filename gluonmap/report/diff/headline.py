@@ -9,8 +9,9 @@ from gluonmap.diff.comparison import Difference
 from gluonmap.diff.knobs import KnobChange, ValueTransition
 from gluonmap.diff.regressions import Regression, RegressionKind
 from gluonmap.model.outcomes import COMPILED
+from gluonmap.model.wording import listed
 from gluonmap.report.map_header import target_name
-from gluonmap.report.plain_text import listed, plural, visible
+from gluonmap.report.plain_text import plural, visible
 
 
 def sides(found: Difference, names: tuple[str, str]) -> list[tuple[str, str]]:

@@ -13,10 +13,11 @@ from gluonmap.model.knobs import Effect
 from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import KnobMap, Measured, SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Resources
+from gluonmap.model.wording import listed
 from gluonmap.report import execution, run_figures
 from gluonmap.report.knobs import Token, knobs_by_class, knobs_by_signature, value_chains
 from gluonmap.report.marks import EFFECT_MARKS, Mark, fails
-from gluonmap.report.plain_text import listed, location, value_label
+from gluonmap.report.plain_text import location, value_label
 from gluonmap.report.resources import Figure, resource_figures
 
 TONES: dict[str, str] = {

@@ -11,13 +11,14 @@ from gluonmap.model.joint_map import Joint
 from gluonmap.model.outcomes import Outcome
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Figures, Resources, Timing
+from gluonmap.model.wording import listed
 from gluonmap.query.feasibility import moves_of
 from gluonmap.query.observations import observations
 from gluonmap.report import run_figures
 from gluonmap.report.html import knob_table
 from gluonmap.report.knobs import knobs_by_class
 from gluonmap.report.marks import fails
-from gluonmap.report.plain_text import config_text, listed, plural, value_label
+from gluonmap.report.plain_text import config_text, plural, value_label
 from gluonmap.report.resources import Figure
 
 FIRST = ("spills", "SGPR spills", "scratch")

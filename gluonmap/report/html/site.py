@@ -11,11 +11,12 @@ from gluonmap.model import codec, targets
 from gluonmap.model.errors import UsageError
 from gluonmap.model.race_record import RaceRecord
 from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.wording import listed
 from gluonmap.report.html import knob_table, map_page, space_sizes, templating
 from gluonmap.report.knobs import class_counts
 from gluonmap.report.map_header import alias_of
 from gluonmap.report.marks import Mark, baseline_compiled, baseline_mark
-from gluonmap.report.plain_text import listed, plural
+from gluonmap.report.plain_text import plural
 from gluonmap.report.sentences import failed_phrase, map_sentence
 
 INDEX = "index.html"
