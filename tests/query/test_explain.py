@@ -299,7 +299,7 @@ def test_a_map_of_single_moves_speaks_of_its_baseline_only() -> None:
 
 
 def test_nothing_is_said_beside_a_value_that_was_never_tried() -> None:
-    assert matters(joint_map(), M=4096)["FLAG"] == (None, "nothing was tried beside M=4096")
+    assert matters(joint_map(), M=4096)["FLAG"] == (None, "nothing was tried with M=4096")
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
