@@ -1,4 +1,4 @@
-"""Draw docs/images/map.svg: what `gluonmap report` prints of a bundled map, shortened, as a terminal shows it.
+"""Draw docs/images/map.svg: a terminal with the shortened output of `gluonmap report` for a bundled map.
 
 python docs/picture.py
 """
@@ -21,18 +21,18 @@ PICTURE = ROOT / "docs/images/map.svg"
 COMMAND = "gluonmap probe kernels/cdna4/gemm_mxfp4.py --target gfx950"
 COLUMNS = 116
 PARTS = (("4 of 11 knobs matter", "● baseline"), ("When a knob matters", " - waves_per_eu"))
-"""First and last line of what is shown."""
+"""Beginnings of the first and last line of each part that the picture shows."""
 
 
 def report() -> list[str]:
-    """The lines of the report, with the codes of their colours."""
+    """Return the lines of the report, with ANSI codes for their colours."""
     printed = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=COLUMNS, record=True)
     terminal.render(codec.read_map(ROOT / MAP), printed)
     return printed.export_text(styles=True).splitlines()
 
 
 def shortened(lines: list[str]) -> list[str]:
-    """The parts that the picture shows, and … for what lies between them."""
+    """Return the parts that the picture shows, with a line "…" for each gap."""
     plain = [Text.from_ansi(line).plain for line in lines]
     shown = ["…"]
     for first, last in PARTS:
@@ -43,7 +43,7 @@ def shortened(lines: list[str]) -> list[str]:
 
 
 def draw() -> str:
-    """The picture. It names no font to fetch: the reader's own fixed-width font is used."""
+    """Return the picture as SVG. It fetches no font: the viewer uses its own fixed-width font."""
     console = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=COLUMNS, record=True)
     console.print(Text.assemble(("$ ", "bold green"), COMMAND))
     for line in shortened(report()):

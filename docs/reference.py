@@ -2,8 +2,8 @@
 
     python docs/reference.py
 
-The pages are committed, so that they can be read beside the code and a change of them is seen in a review.
-tests/docs/test_docs.py fails where one is not what this script writes.
+The pages are committed, so that a reader finds them next to the code and a review shows every change of them.
+tests/docs/test_docs.py fails if a page differs from the output of this script.
 """
 
 from __future__ import annotations
@@ -28,9 +28,12 @@ from gluonmap.model.outcomes import Outcome
 FOLDER = Path(__file__).resolve().parent / "reference"
 WRITTEN = "<!-- Written by docs/reference.py: change the code, then run it. -->"
 FIELDS_OF_DIFF = {
-    "A": {"type": "string", "description": "The first file, as it was named."},
-    "B": {"type": "string", "description": "The second file."},
-    "changed": {"type": "boolean", "description": "Whether the maps say anything different of the kernel."},
+    "A": {"type": "string", "description": "The first file, as it was named on the command line."},
+    "B": {"type": "string", "description": "The second file, as it was named on the command line."},
+    "changed": {
+        "type": "boolean",
+        "description": "True if the maps differ in any statement about the kernel.",
+    },
 }
 DOCUMENTS: tuple[tuple[str, type[msgspec.Struct], str, str, dict[str, Any]], ...] = (
     (
@@ -44,7 +47,7 @@ DOCUMENTS: tuple[tuple[str, type[msgspec.Struct], str, str, dict[str, Any]], ...
     ("split", race_record.Split, race_record.SPLIT_SCHEMA, "`….split.json`, `gluonmap race --regimes … --json`", {}),
     ("diff", comparison.Difference, comparison.DIFF_SCHEMA, "`gluonmap diff --json`", FIELDS_OF_DIFF),
 )
-"""File, type, value of `schema`, where it is written, and what stands beside the type's own fields."""
+"""File name, type, value of `schema`, commands and files that write it, and fields in addition to the type's."""
 UNIONS = {
     "relation": frozenset(kind.__name__ for kind in get_args(relations.Relation)),
     "term": frozenset(kind.__name__ for kind in get_args(relations.Term)),
@@ -54,7 +57,7 @@ VALUE = {"text", "number", "whole number", "true or false", "null"}
 
 
 def pages() -> dict[str, str]:
-    """Every file of docs/reference/, by its name."""
+    """Return the text of every file of docs/reference/ by its name."""
     schemas = {name: schema_of(kind, value, more) for name, kind, value, _, more in DOCUMENTS}
     files = {f"{name}.schema.json": codec.dumps(schema).decode() for name, schema in schemas.items()}
     fields = {f"schema-{name}.md": fields_page(kind, schemas[name]) for name, kind, *_ in DOCUMENTS}
@@ -62,19 +65,19 @@ def pages() -> dict[str, str]:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of Markdown."""
+    """Return a Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(cell or " " for cell in line) + " |" for line in lines) + "\n"
 
 
 def cell(text: str) -> str:
-    """Text as it stands, in a cell of a table: nothing in it is a mark of Markdown but backticks."""
+    """Return text for a cell of a table. All marks of Markdown except backticks are escaped."""
     parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
     return "".join(part if n % 2 else MARK.sub(escaped, part) for n, part in enumerate(parts)).replace("|", r"\|")
 
 
 def escaped(mark: re.Match[str]) -> str:
-    """Each character after a backslash."""
+    """Return the match with a backslash before each character."""
     return "".join(f"\\{character}" for character in mark[0])
 
 
@@ -82,11 +85,11 @@ def escaped(mark: re.Match[str]) -> str:
 
 
 def commands_page() -> str:
-    """Every command with its options."""
+    """Return the page of all commands with their options."""
     parts = [
         WRITTEN,
         "# Commands",
-        "What `gluonmap COMMAND --help` says. Every option can be given as an environment variable, too: "
+        "`gluonmap COMMAND --help` prints the same. Every option can also be given as an environment variable: "
         "`GLUONMAP_PROBE_DEPTH=singles` is `gluonmap probe --depth singles`.",
     ]
     for name, command in commands():
@@ -100,12 +103,12 @@ def commands_page() -> str:
 
 
 def commands() -> list[tuple[str, click.Command]]:
-    """In the order in which `gluonmap --help` names them."""
+    """Return names and commands in the order of `gluonmap --help`."""
     return [(name, cli.commands[name]) for name in cli.list_commands(click.Context(cli))]
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    r"""The paragraphs of a help text; those after \b are examples."""
+    r"""Yield the paragraphs of a help text; a paragraph after \b is an example."""
     for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         if part.startswith("\b"):
             yield "```sh\n" + part.removeprefix("\b").strip() + "\n```"
@@ -114,7 +117,7 @@ def paragraphs(text: str) -> Iterator[str]:
 
 
 def option_row(option: click.Option) -> tuple[str, str, str]:
-    """Names, what it takes, what it means."""
+    """Return the names of an option, the kind of its value, and its meaning."""
     names = ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
     meaning = (option.help or "").rstrip()
     if option.required:
@@ -127,7 +130,7 @@ def option_row(option: click.Option) -> tuple[str, str, str]:
 
 
 def takes(option: click.Option) -> str:
-    """What stands after an option; "" for a flag."""
+    """Return the kind of value that an option takes; "" for a flag."""
     if option.is_flag:
         return ""
     if option.metavar:
@@ -147,13 +150,13 @@ def takes(option: click.Option) -> str:
 
 
 def codes_page() -> str:
-    """Exit codes of the tool, of each command, and of a candidate's process."""
+    """Return the page of exit codes: of the tool, of each command, and of a candidate's process."""
     kinds = [
         (f"`{kind.__name__}`", str(kind.exit_code), cell(first_line(kind)))
         for kind in vars(errors).values()
         if inspect.isclass(kind) and issubclass(kind, errors.GluonmapError)
     ]
-    said = [(f"`gluonmap {name}`", cell(told)) for name, command in commands() if (told := codes(command))]
+    of_commands = [(f"`gluonmap {name}`", cell(text)) for name, command in commands() if (text := codes(command))]
     statuses = sorted(
         (status, str(outcome), cell(meaning))
         for outcome in Outcome
@@ -181,15 +184,15 @@ def codes_page() -> str:
                     ("code", "means"),
                     [
                         ("0", "done, nothing found"),
-                        ("1", "what the command looks for was found"),
-                        (str(errors.UsageError.exit_code), "usage; the message says what to do"),
+                        ("1", "the command found what it looks for"),
+                        (str(errors.UsageError.exit_code), "usage error; the message says what to do"),
                         (str(errors.GluonmapError.exit_code), "a fault of the tool or the machine, or no answer"),
-                        ("130", "interrupted; what is known is kept"),
+                        ("130", "interrupted; the answers so far are kept"),
                     ],
                 ),
-                "What a command says of its own:",
-                table(("command", "exit codes"), said),
-                "Errors in Python (`gluonmap.model.errors`), and the code that they end a command with:",
+                "Exit codes of single commands:",
+                table(("command", "exit codes"), of_commands),
+                "Errors in Python (`gluonmap.model.errors`), and the exit code of a command that ends with one:",
                 table(("error", "code", "means"), kinds),
                 "## Of a candidate",
                 "The process of one candidate ends with one of these, and so does `gluonmap repeat`. "
@@ -197,9 +200,9 @@ def codes_page() -> str:
                 table(("status", "outcome", "means"), [(str(status), *rest) for status, *rest in statuses]),
                 "A configuration counts by its outcome; constraints are checked against outcomes that are evidence:",
                 table(("outcome", "means", "counts as", "evidence"), counted),
-                f"A signal that a process draws upon itself is CRASHED, with the signal's name: {signals}. A process "
-                "that is killed at its deadline is HUNG. Anything else is no verdict: it is asked again once, then "
-                "recorded as `unknown`.",
+                f"A signal that a process causes itself is CRASHED, with the signal's name: {signals}. A process that "
+                "is killed at its deadline is HUNG. Any other end is no verdict: the candidate is asked once more, "
+                "then recorded as `unknown`.",
             ]
         )
         + "\n"
@@ -207,14 +210,14 @@ def codes_page() -> str:
 
 
 def codes(command: click.Command) -> str:
-    """The sentence of a help text that names its exit codes."""
+    """Return the sentence of a help text that names its exit codes; "" if there is none."""
     text = " ".join((command.help or "").split("\b")[0].split())
     found = re.search(r"(?:Exit codes:|The exit status is) (.*?)\.(?: |$)", text)
     return found[1] if found else ""
 
 
 def first_line(kind: type) -> str:
-    """What a class says of itself first."""
+    """Return the first line of a class's docstring; without one, name its base class."""
     own = vars(kind).get("__doc__") or f"A kind of `{kind.__bases__[0].__name__}`."
     return str(own).strip().split("\n")[0]
 
@@ -223,14 +226,14 @@ def first_line(kind: type) -> str:
 
 
 def schema_of(kind: type[msgspec.Struct], value: str, more: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of one document, with what the code says of each field."""
+    """Return the JSON Schema of one document, with the text below each field in the code as its description."""
     schema = msgspec.json.schema(kind)
-    told = descriptions(kind)
+    texts = descriptions(kind)
     for name, part in schema["$defs"].items():
         part.pop("title", None)
         part["description"] = " ".join(part["description"].split()) if part.get("description") else ""
         for field, form in part.get("properties", {}).items():
-            if text := told.get((name, field)):
+            if text := texts.get((name, field)):
                 form["description"] = text
     root = schema["$defs"][kind.__name__]
     root["properties"] = {**more, **root["properties"]}
@@ -240,7 +243,7 @@ def schema_of(kind: type[msgspec.Struct], value: str, more: dict[str, Any]) -> d
 
 
 def descriptions(kind: type[msgspec.Struct]) -> dict[tuple[str, str], str]:
-    """(class, field as it is stored) -> the text under the field, of every class in a document."""
+    """Return (class, stored field name) -> text below the field, for every class in a document."""
     return {
         (part.__name__, name): text
         for part in structs(kind)
@@ -249,13 +252,13 @@ def descriptions(kind: type[msgspec.Struct]) -> dict[tuple[str, str], str]:
 
 
 def class_in_source(kind: type) -> ast.ClassDef:
-    """Where a class is written."""
+    """Return the syntax tree of a class."""
     tree = ast.parse(inspect.getsource(importlib.import_module(kind.__module__)))
     return next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
 
 
 def attribute_texts(body: Sequence[ast.stmt]) -> dict[str, str]:
-    """Name -> the text that stands under its assignment."""
+    """Return name -> text below its assignment, for the statements of a class."""
     found = {}
     for place, after in itertools.pairwise(body):
         if isinstance(place, ast.AnnAssign | ast.Assign) and isinstance(after, ast.Expr):
@@ -264,7 +267,7 @@ def attribute_texts(body: Sequence[ast.stmt]) -> dict[str, str]:
 
 
 def stored_name(place: ast.AnnAssign | ast.Assign) -> str:
-    """The name that is assigned; of a field in JSON what `msgspec.field(name=…)` says."""
+    """Return the assigned name; for a field with `msgspec.field(name=…)` that name."""
     if isinstance(place.value, ast.Call):
         for keyword in place.value.keywords:
             if keyword.arg == "name":
@@ -273,7 +276,7 @@ def stored_name(place: ast.AnnAssign | ast.Assign) -> str:
 
 
 def structs(kind: type[msgspec.Struct]) -> set[type]:
-    """All classes that a document of this type can hold."""
+    """Return all classes that a document of this type can hold."""
     seen: set[type] = set()
     todo: list[Any] = [msgspec.inspect.type_info(kind)]
     while todo:
@@ -291,7 +294,7 @@ def structs(kind: type[msgspec.Struct]) -> set[type]:
 
 
 def schemas_page() -> str:
-    """Which documents there are."""
+    """Return the page that lists the documents."""
     rows = [
         (f"`{value}`", f"[{name}.schema.json]({name}.schema.json)", f"[schema-{name}.md](schema-{name}.md)", where)
         for name, _, value, where, _ in DOCUMENTS
@@ -300,15 +303,15 @@ def schemas_page() -> str:
         [
             WRITTEN,
             "# Schemas",
-            "Documents that are stored or printed as JSON, from the data in the code. Fields are only added within a "
-            "schema. In words: [map.md](../map.md), [race.md](../race.md), [diff.md](../diff.md).",
+            "These documents are stored or printed as JSON. Their types are in the code. A schema only ever gains "
+            "fields. The pages [map.md](../map.md), [race.md](../race.md) and [diff.md](../diff.md) explain them.",
             table(("`schema`", "JSON Schema", "fields", "written as"), rows),
         ]
     )
 
 
 def fields_page(kind: type[msgspec.Struct], schema: dict[str, Any]) -> str:
-    """The fields of one document, type by type."""
+    """Return the page with the fields of one document, type by type."""
     known = schema["$defs"]
     parts = [
         WRITTEN,
@@ -325,7 +328,7 @@ def fields_page(kind: type[msgspec.Struct], schema: dict[str, Any]) -> str:
 
 
 def described(part: dict[str, Any]) -> Iterator[str]:
-    """One type."""
+    """Yield the description and the fields of one type."""
     if part["description"]:
         yield cell(part["description"])
     if "enum" in part:
@@ -344,7 +347,7 @@ def described(part: dict[str, Any]) -> Iterator[str]:
 
 
 def shape(form: dict[str, Any]) -> str:
-    """A type in words."""
+    """Return a type in words."""
     if "$ref" in form:
         return link(form["$ref"].rsplit("/", 1)[1])
     if "const" in form:
@@ -371,7 +374,7 @@ def shape(form: dict[str, Any]) -> str:
 
 
 def link(name: str) -> str:
-    """A link to a type on the same page."""
+    """Return a link to a type on the same page."""
     return f"[{name}](#{name.lower()})"
 
 

@@ -15,7 +15,7 @@ from gluonmap.model.candidate import Value
 from gluonmap.model.relations import (
     Bound,
     Compare,
-    Knob,
+    KnobTerm,
     Max,
     Member,
     Min,
@@ -328,7 +328,7 @@ class Forms:
         return self._compare((_number(1 / number), *above), op, below or (Number(1),))
 
     def _compare(self, left: tuple[Term, ...], op: Op, right: tuple[Term, ...]) -> Relation:
-        if len(left) == 1 and isinstance(left[0], Knob) and not left[0].view and op in (Op.AT_MOST, Op.AT_LEAST):
+        if len(left) == 1 and isinstance(left[0], KnobTerm) and not left[0].view and op in (Op.AT_MOST, Op.AT_LEAST):
             match right:
                 case (Number(value),):
                     return Bound(left[0].name, op, value)

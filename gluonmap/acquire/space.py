@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gluonmap.constraints.semantics import Unit, unit_of, view_of
 from gluonmap.model.candidate import Config, Value
-from gluonmap.model.relations import Knob, View
+from gluonmap.model.relations import KnobTerm, View
 
 Rows = npt.NDArray[np.int16]
 """Configurations by rows, knobs by columns: the index of each knob's value in its domain."""
@@ -28,7 +28,7 @@ class Axis:
     """A knob viewed as a positive number, for products and ratios."""
 
     column: int
-    term: Knob
+    term: KnobTerm
     logs: Numbers
     """log2 of the number, by the index of the value."""
     unit: Unit
@@ -107,7 +107,7 @@ class Space:
             known = [axis.logs for axis in found if axis.column == column]
             if len(set(logs.tolist())) > 1 and not any(np.array_equal(logs, other) for other in known):
                 unit = Unit.TILE if view is View.BYTES else self.unit(column)
-                found.append(Axis(column, Knob(self.names[column], view), logs, unit, zero))
+                found.append(Axis(column, KnobTerm(self.names[column], view), logs, unit, zero))
         return found
 
 

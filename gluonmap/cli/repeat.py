@@ -38,7 +38,7 @@ def repeat(map_file: Path, moves: Sequence[str], python: str, any_triton: bool, 
 
     wanted = values_by_name(moves, "KNOB=VALUE")
     space = codec.read_map(map_file)
-    job = rebuild.job_of(space, wanted, on_device=True)
+    job = rebuild.job_of(space, wanted, execute=True)
     check_triton(space, any_triton=any_triton)
     if show:
         click.echo(rebuild.command_line(job))

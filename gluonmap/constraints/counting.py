@@ -1,7 +1,7 @@
-"""Counting, drawing from and listing the configurations that meet all relations, without walking the product.
+"""The configurations that meet all relations: their count, uniform draws and their list, without walking the product.
 
 Each relation becomes a table over its own knobs. Knobs are summed out one at a time (variable elimination, the cheapest
-first); the tables met on the way, read backwards, give uniform draws and the list itself.
+first). The intermediate tables, read backwards, give uniform draws and the list.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gluonmap.model.errors import UsageError
 from gluonmap.model.relations import Relation
 
 MOST_CELLS = 10_000_000
-"""Cells of one table. Beyond it the relations are too entangled for counting."""
+"""Cells of one table. With more, the relations are too entangled for counting."""
 
 Rows = npt.NDArray[np.int16]
 
@@ -31,7 +31,7 @@ class TooEntangled(UsageError):
 
 @dataclass(frozen=True)
 class Factor:
-    """How often each combination of values of some knobs is allowed."""
+    """A table over some knobs: the number of times that each combination of their values is allowed."""
 
     columns: tuple[int, ...]
     table: npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Step:
-    """One knob summed out: the table over it and the knobs that it then touched."""
+    """One knob summed out: the table over it and the knobs that shared a factor with it."""
 
     column: int
     columns: tuple[int, ...]
@@ -47,10 +47,10 @@ class Step:
 
 
 class Elimination:
-    """All knobs summed out: the count, and the steps that lead back.
+    """The elimination of all knobs: the count, and the steps that lead back.
 
-    `keep` names columns that are not: `table` then has the count beside each combination of their values, and there
-    is no way back to draws and rows.
+    `keep` names columns that stay: `table` then has the count for each combination of their values, and draws and
+    rows are not available.
     """
 
     def __init__(self, sizes: Sequence[int], factors: Iterable[Factor], keep: tuple[int, ...] = ()) -> None:
@@ -61,7 +61,7 @@ class Elimination:
 
     @property
     def count(self) -> int:
-        """How many combinations are allowed; exact below 2**53."""
+        """Return the number of allowed combinations; exact below 2**53."""
         return round(self.total)
 
     def _eliminate(self, factors: list[Factor], keep: tuple[int, ...]) -> npt.NDArray[np.float64]:
@@ -99,7 +99,7 @@ class Elimination:
         return table
 
     def sample(self, count: int, random: np.random.Generator) -> Rows:
-        """Independent uniform draws, one a row. None where nothing is allowed."""
+        """Return independent uniform draws, one in each row; no rows if nothing is allowed."""
         rows = np.zeros((count if self.total > 0 else 0, len(self.sizes)), np.int16)
         for step in reversed(self.steps):
             weights = self._weights(step, rows)
@@ -109,7 +109,7 @@ class Elimination:
         return rows
 
     def rows(self) -> Rows:
-        """Every allowed combination, in the order of the domains."""
+        """Return every allowed combination, in the order of the domains."""
         rows = np.zeros((1 if self.total > 0 else 0, len(self.sizes)), np.int16)
         for step in reversed(self.steps):
             parents, values = np.nonzero(self._weights(step, rows) > 0)
@@ -118,7 +118,7 @@ class Elimination:
         return rows[np.lexsort(rows.T[::-1])] if len(self.sizes) else rows
 
     def _weights(self, step: Step, rows: Rows) -> npt.NDArray[np.float64]:
-        """How many combinations each value of the step's knob leads to, by row."""
+        """Return the number of combinations that each value of the step's knob leads to, by row."""
         table = np.moveaxis(step.table, step.columns.index(step.column), -1)
         others = [c for c in step.columns if c != step.column]
         found: npt.NDArray[np.float64] = table[tuple(rows[:, c] for c in others)]
@@ -135,14 +135,15 @@ class FeasibleSet:
 
     @property
     def count(self) -> int:
+        """Return the number of configurations; exact below 2**53."""
         return self.elimination.count
 
     def sample(self, count: int, seed: int = 0) -> list[Config]:
-        """Independent uniform draws."""
+        """Return independent uniform draws."""
         return [self._config(row) for row in self.elimination.sample(count, np.random.default_rng(seed))]
 
     def enumerate(self) -> Iterator[Config]:
-        """All of them, first knob slowest."""
+        """Yield all configurations, the first knob slowest."""
         return (self._config(row) for row in self.elimination.rows())
 
     def _config(self, row: npt.NDArray[np.int16]) -> Config:
@@ -162,7 +163,7 @@ def feasible_set(domains: Mapping[str, Sequence[Value]], relations: Iterable[Rel
 
 
 def relation_factor(names: Sequence[str], domains: Sequence[Sequence[Value]], relation: Relation) -> Factor:
-    """The table of one relation over its own knobs."""
+    """Return the table of one relation over its own knobs."""
     columns = tuple(column for column, name in enumerate(names) if name in scope_of(relation))
     sizes = [len(domains[column]) for column in columns]
     if math.prod(sizes) > MOST_CELLS:
@@ -175,7 +176,7 @@ def relation_factor(names: Sequence[str], domains: Sequence[Sequence[Value]], re
 
 
 def _merged(factors: Iterable[Factor]) -> list[Factor]:
-    """One factor for all with the same knobs."""
+    """Return one factor for all factors with the same knobs."""
     groups: dict[tuple[int, ...], list[npt.NDArray[np.float64]]] = {}
     for factor in factors:
         groups.setdefault(factor.columns, []).append(factor.table)

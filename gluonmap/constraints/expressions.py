@@ -18,20 +18,20 @@ from gluonmap.model.errors import UsageError
 Result = Value | tuple[Any, ...]
 
 MAX_BITS = 4096
-"""Longest whole number that an expression may make: no power eats the machine's memory."""
+"""Bits of the largest whole number that an expression may make, so that no power exhausts the machine's memory."""
 
 
 class _Broken(Exception):
-    """What is wrong with an expression, in words."""
+    """A defect of an expression; its text says which."""
 
 
 def cdiv(dividend: int, divisor: int) -> int:
-    """The quotient, rounded up."""
+    """Return the quotient, rounded up."""
     return -(-dividend // divisor)
 
 
 def next_power_of_2(number: int) -> int:
-    """The smallest power of two that is not below `number`; 0 for 0 and less, as `triton.next_power_of_2` has it."""
+    """Return the smallest power of two that is not below `number`; 0 for 0 and less, like `triton.next_power_of_2`."""
     return 1 << (number - 1).bit_length() if number > 0 else 0
 
 
@@ -67,7 +67,7 @@ _COMPARISON: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 def evaluate(text: str, names: Mapping[str, object]) -> Result:
-    """Return the value of `text`, in which the names stand for the values given.
+    """Return the value of `text`, whose names have the given values.
 
     Raises:
         UsageError: bad syntax, an unknown name, something outside the language, or arithmetic without a result.
@@ -102,7 +102,7 @@ def names_in(text: str) -> frozenset[str]:
 
 
 def substituted(text: str, values: Mapping[str, Value], expressions: Mapping[str, str]) -> str:
-    """Return `text` with names replaced by their values, or by the expressions that they stand for.
+    """Return `text` with names replaced by their values, or by their expressions.
 
     Raises:
         UsageError: bad syntax in the text or in an expression, or expressions that depend on each other.
@@ -119,7 +119,7 @@ class _Substitution(ast.NodeTransformer):
         self.values, self.expressions = values, expressions
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
-        node.args = [self.visit(argument) for argument in node.args]  # what is called is no name of a value
+        node.args = [self.visit(argument) for argument in node.args]  # the name of a function is no name of a value
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -202,7 +202,7 @@ def _guard_power(base: int, exponent: int) -> None:
 
 
 def _first(parts: list[ast.expr], names: Mapping[str, object], *, stop_at: bool) -> Any:
-    """The first value whose truth is `stop_at`, or the last one: what `and` and `or` give in Python."""
+    """Return the first value whose truth is `stop_at`, or the last one, like `and` and `or` in Python."""
     value: Any = None
     for part in parts:
         value = _value(part, names)

@@ -1,7 +1,7 @@
-"""The meaning of constraints: what must hold of a configuration, as frozen data that can be evaluated, priced and said.
+"""The meaning of relations: their truth, their knobs, their length in bits, and their wording.
 
-A relation is true where a configuration is allowed. Terms and relations work on plain values and, with the same code,
-on columns (numpy arrays, one element per configuration); this module itself needs no numpy.
+A relation is true for an allowed configuration. The same code evaluates terms and relations on plain values and on
+columns (numpy arrays, one element per configuration). The module imports numpy only for columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gluonmap.model.relations import (
     AnyOf,
     Bound,
     Compare,
-    Knob,
+    KnobTerm,
     Max,
     Member,
     Min,
@@ -43,7 +43,7 @@ from gluonmap.model.relations import (
 
 
 class Unit(StrEnum):
-    """What a knob counts: a prior on the relations that it takes part in."""
+    """The quantity that a knob counts: a prior on the relations that contain the knob."""
 
     TILE = "tile"
     WARPS = "warps"
@@ -60,7 +60,7 @@ ELEMENT_BYTES: dict[str, float] = {
     "fp8": 1, "int8": 1, "i8": 1, "uint8": 1, "u8": 1, "e4m3": 1, "e5m2": 1, "float8": 1, "bf8": 1, "mxfp8": 1,
     "fp4": 0.5, "mxfp4": 0.5, "int4": 0.5, "i4": 0.5, "e2m1": 0.5, "nvfp4": 0.5,
 }  # fmt: skip
-"""Bytes of one element, by the names that kernels give to types. 4-bit types are stored two a byte."""
+"""Name that kernels give to a type -> bytes of one element. Two elements of a 4-bit type share a byte."""
 
 _UNITS_BY_NAME: tuple[tuple[str, Unit], ...] = (
     (r"version|arch|variant|mode|layout|order|modifier|nonkdim|instr", Unit.ENUM),
@@ -73,7 +73,7 @@ _UNITS_BY_NAME: tuple[tuple[str, Unit], ...] = (
 
 
 def unit_of(name: str, domain: Sequence[Value]) -> Unit:
-    """Return what a knob most likely counts, from its values and, where these leave a choice, its name."""
+    """Return the most likely unit of a knob, from its values and, if these leave a choice, from its name."""
     values = set(domain)
     if values <= {False, True} or values <= {0, 1} or (len(values) == 2 and None in values):
         return Unit.FLAG
@@ -86,7 +86,7 @@ def unit_of(name: str, domain: Sequence[Value]) -> Unit:
 
 
 def element_bytes(value: Value) -> float | None:
-    """Bytes of an element of a named type; None for a name that is no type."""
+    """Return the bytes of an element of a named type; None for a name that is no type."""
     if not isinstance(value, str):
         return None
     text = value.lower().rpartition(".")[2]
@@ -99,9 +99,9 @@ def element_bytes(value: Value) -> float | None:
 
 
 def value_of(term: Term, values: Mapping[str, Any]) -> Any:
-    """The number that a term is for one configuration, or a column of them for columns of knobs."""
+    """Return the value of a term for one configuration, or a column of values for columns of knobs."""
     match term:
-        case Knob(name, view):
+        case KnobTerm(name, view):
             return _viewed(values[name], view)
         case Number(value):
             return value
@@ -122,7 +122,7 @@ def value_of(term: Term, values: Mapping[str, Any]) -> Any:
 
 
 def view_of(value: Value, view: View) -> float | int | None:
-    """The number that one value of a knob is under a view; None where it is none."""
+    """Return the number of a knob's value under a view; None: it has none."""
     if view is View.BYTES:
         return element_bytes(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -153,9 +153,9 @@ def _larger(left: Any, right: Any) -> Any:
 
 
 def knobs_of(term: Term) -> frozenset[str]:
-    """The knobs that a term reads."""
+    """Return the knobs that a term reads."""
     match term:
-        case Knob(name):
+        case KnobTerm(name):
             return frozenset((name,))
         case Number():
             return frozenset()
@@ -171,7 +171,7 @@ def knobs_of(term: Term) -> frozenset[str]:
 
 
 def holds(relation: Relation, config: Mapping[str, Value]) -> bool:
-    """Whether a configuration meets a relation. One that an expression has no value for does not."""
+    """Return whether a configuration meets a relation; false if an expression has no value for it."""
     if isinstance(relation, Written):
         try:
             return bool(expressions.evaluate(relation.text, config))
@@ -179,12 +179,12 @@ def holds(relation: Relation, config: Mapping[str, Value]) -> bool:
             return False
     try:
         return bool(_truth(relation, config))
-    except (ArithmeticError, TypeError, ValueError):  # no number: a knob that is 0 divides, a value is no number
+    except (ArithmeticError, TypeError, ValueError):  # a divisor is 0, or a value is no number
         return False
 
 
 def holds_columns(relation: Relation, columns: Mapping[str, Any]) -> Any:
-    """The same for many configurations: an array of truth values from one array of values per knob."""
+    """Return the truth of a relation for many configurations, from one array of values per knob."""
     import numpy as np
 
     size = len(next(iter(columns.values())))
@@ -219,7 +219,7 @@ def _is_any(value: Any, members: tuple[Value, ...]) -> Any:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Equal, where True is not 1."""
+    """Return whether two values are equal; True is not 1, but 1 is 1.0, unlike `model.candidate.same`."""
     return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
 
 
@@ -254,7 +254,7 @@ def _compared(left: Any, op: Op, right: Any) -> Any:
 
 
 def scope_of(relation: Relation) -> frozenset[str]:
-    """The knobs that a relation reads."""
+    """Return the knobs that a relation reads."""
     match relation:
         case Compare(left, _, right):
             return knobs_of(left) | knobs_of(right)
@@ -281,12 +281,12 @@ _ODD_IN_ARITHMETIC = {
 
 
 def arithmetic_bits(units: Iterable[Unit]) -> float:
-    """Extra bits of a term that multiplies or adds knobs of these units: a tile times warps costs nothing."""
+    """Return the extra bits of a term that multiplies or adds knobs of these units; tile times warps costs nothing."""
     return sum(_ODD_IN_ARITHMETIC[unit] for unit in units)
 
 
 def description_bits(relation: Relation, domains: Mapping[str, Sequence[Value]]) -> float:
-    """Length of a relation in bits, over these domains: shorter is more natural."""
+    """Return the length of a relation in bits, over these domains. The learner prefers shorter relations."""
     many = math.log2(max(2, len(domains)))
     match relation:
         case Compare(left, _, right):
@@ -308,7 +308,7 @@ def description_bits(relation: Relation, domains: Mapping[str, Sequence[Value]])
 
 def _term_bits(term: Term) -> float:
     match term:
-        case Knob(_, view):
+        case KnobTerm(_, view):
             return 1 if view is View.PLAIN else 2.5
         case Number(value):
             return 1 if value > 0 and math.log2(value).is_integer() else 3
@@ -328,7 +328,7 @@ _POWER_OF_TWO = re.compile(r"\bpowers? of (2|two)\b")
 
 
 def as_power_of_two(relation: Relation, reason: str, domains: Mapping[str, Sequence[Value]]) -> str:
-    """Return "BLOCK_M is a power of two" where failures say so and a relation leaves just those values; else ""."""
+    """Return "BLOCK_M is a power of two" if the reason says so and the relation leaves just those values; else ""."""
     scope = scope_of(relation)
     if len(scope) != 1 or not _POWER_OF_TWO.search(reason):
         return ""
@@ -339,9 +339,10 @@ def as_power_of_two(relation: Relation, reason: str, domains: Mapping[str, Seque
 
 
 def folded(relation: Relation, pinned: Mapping[str, Value]) -> Relation:
-    """The relation for the eyes, with the values of some knobs in its sums and products; others stay to be read.
+    """Return the relation to show, with the numbers of pinned knobs in its sums and products.
 
-    A knob that has one value left equals the size of an element by chance: in a product of bytes it says nothing.
+    A knob with one value left can equal the size of an element by chance, so its name in a product of bytes would say
+    nothing. A relation of pinned knobs alone keeps their names.
     """
     if not scope_of(relation) - pinned.keys():
         return relation
@@ -357,11 +358,11 @@ def folded(relation: Relation, pinned: Mapping[str, Value]) -> Relation:
 
 
 def with_values(term: Term, pinned: Mapping[str, Value]) -> Term:
-    """A term with the numbers of some knobs in their place, those of a product as one factor."""
+    """Return a term with the numbers of the pinned knobs in their place; a product gets one factor for all of them."""
     if not knobs_of(term) & pinned.keys():
         return term
     match term:
-        case Knob(name, view):
+        case KnobTerm(name, view):
             number = view_of(pinned[name], view) if name in pinned else None
             return term if number is None else Number(number)
         case Number():
@@ -386,13 +387,13 @@ def with_values(term: Term, pinned: Mapping[str, Value]) -> Term:
 
 
 def words(relation: Relation) -> str:
-    """A relation as a person would write it: "BLOCK_N * num_warps <= 2048"."""
+    """Return a relation as a person would write it: "BLOCK_N * num_warps <= 2048"."""
     match relation:
         case Compare(Remainder(part, divisor), Op.EQUAL, Number(0)):
             return f"{term_words(divisor)} divides {term_words(part)}"
-        case Compare(Knob(name, View.EVEN_PART), Op.AT_LEAST, Number(value)) if value > 1:
+        case Compare(KnobTerm(name, View.EVEN_PART), Op.AT_LEAST, Number(value)) if value > 1:
             return f"{expressions.next_power_of_2(math.ceil(value))} divides {name}"
-        case Compare(Knob(name, View.EVEN_PART), Op.AT_MOST, Number(value)) if value >= 1:
+        case Compare(KnobTerm(name, View.EVEN_PART), Op.AT_MOST, Number(value)) if value >= 1:
             return f"{2 ** (int(value).bit_length())} does not divide {name}"
         case Compare(left, op, right):
             return f"{term_words(left)} {op.value} {term_words(right)}"
@@ -413,15 +414,15 @@ def words(relation: Relation) -> str:
 
 
 def term_words(term: Term) -> str:
-    """A term as a person would write it."""
+    """Return a term as a person would write it."""
     match term:
-        case Knob(name, View.PLAIN):
+        case KnobTerm(name, View.PLAIN):
             return name
-        case Knob(name, View.BYTES):
+        case KnobTerm(name, View.BYTES):
             return f"bytes({name})"
-        case Knob(name, View.POWER):
+        case KnobTerm(name, View.POWER):
             return f"next_power_of_2({name})"
-        case Knob(name):
+        case KnobTerm(name):
             return f"largest_power_of_2_in({name})"
         case Number(value):
             return _number_words(value)

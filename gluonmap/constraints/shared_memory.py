@@ -1,4 +1,4 @@
-"""Shared memory as an exact formula: the maximum of a few sums of products of knobs, fitted to what was reported."""
+"""Shared memory as an exact formula: the maximum of a few sums of products of knobs, fitted to reported sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from gluonmap.constraints.semantics import Unit, term_words, unit_of, view_of
 from gluonmap.model import targets
 from gluonmap.model.candidate import Value
-from gluonmap.model.relations import Compare, Knob, Max, Number, Op, Product, Quotient, RoundUp, Sum, Term, View
+from gluonmap.model.relations import Compare, KnobTerm, Max, Number, Op, Product, Quotient, RoundUp, Sum, Term, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FEWEST_DATA = 12
 ENOUGH_DATA = 24
-"""From so many on, sums of four terms and rounded bytes are tried too."""
+"""Data from which sums of four terms and rounded bytes are tried too."""
 COEFFICIENTS = (0.5, 0.25, 0.125, 0.0625, 0.03125, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 384, 512)
 CONSTANTS = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 MULTIPLES = (1, 16, 128, 1024)
@@ -33,10 +33,10 @@ MOST_MONOMIALS = 4_000
 MOST_LARGE_TERMS = 380
 MOST_SMALL_TERMS = 260
 SHARE_OF_A_LARGE_TERM = 0.2
-"""Of the bytes of some datum: one of at most four terms has at least that."""
+"""Share of the bytes of some datum that the largest of at most four terms has at least."""
 FEWEST_TRIALS = 6
 MOST_TRIALS = 14
-"""Pairs of data that one piece is looked for on."""
+"""Samples of data on which one piece is searched for."""
 MOST_COMBINATIONS = 2_000
 
 OTHER_LIMITS = (49_152, 101_376, 102_400, 166_912, 167_936)
@@ -44,23 +44,27 @@ OTHER_LIMITS = (49_152, 101_376, 102_400, 166_912, 167_936)
 
 
 class Formula(msgspec.Struct, frozen=True):
-    """Bytes of shared memory of a configuration; every datum it was fitted to is met exactly."""
+    """The bytes of shared memory of a configuration. The formula meets every datum exactly."""
 
     term: Term
     data: int
-    """How many configurations it was fitted to."""
+    """Number of configurations that it was fitted to."""
 
     def words(self) -> str:
+        """Return the formula as a person would write it."""
         return term_words(self.term)
 
 
 def budget_relation(formula: Formula, limit: int) -> Compare:
-    """Shared memory stays within `limit` bytes."""
+    """Return the relation that shared memory stays within `limit` bytes."""
     return Compare(formula.term, Op.AT_MOST, Number(limit))
 
 
 def likely_limit(passing: Iterable[int], failing: Iterable[int]) -> int | None:
-    """The limit between what passed and what did not: a known target's if one fits, else the greatest that passed."""
+    """Return the limit between passing and failing sizes: that of a known GPU if one fits, else the largest passing.
+
+    None: the sizes do not separate.
+    """
     low, high = max(passing, default=0), min(failing, default=None)
     if high is None or high <= low:
         return None
@@ -92,7 +96,7 @@ def fit_bytes(domains: Mapping[str, Sequence[Value]], columns: Mapping[str, Any]
 
 
 def _factors(domains: Mapping[str, Sequence[Value]], columns: Mapping[str, Any]) -> Iterator[tuple[Term, Any]]:
-    """What products are made of: knobs as numbers, as element sizes, and less one."""
+    """Yield the factors of products, with their columns: knobs as numbers, as element sizes, and plus or minus one."""
     import numpy as np
 
     for name, domain in domains.items():
@@ -104,13 +108,13 @@ def _factors(domains: Mapping[str, Sequence[Value]], columns: Mapping[str, Any])
             continue
         table = {value: float(number) for value, number in zip(domain, numbers, strict=True) if number is not None}
         column = np.array([table[value] for value in columns[name].tolist()])
-        yield Knob(name, view), column
+        yield KnobTerm(name, view), column
         if unit_of(name, domain) is Unit.STAGES:
             if min(table.values()) >= 1:
-                yield Sum((Knob(name), Number(-1))), column - 1
-            yield Sum((Knob(name), Number(1))), column + 1
+                yield Sum((KnobTerm(name), Number(-1))), column - 1
+            yield Sum((KnobTerm(name), Number(1))), column + 1
         if _may_divide(table.values()) and unit_of(name, domain) is Unit.COUNT:
-            yield Quotient(Number(1), Knob(name)), 1 / column
+            yield Quotient(Number(1), KnobTerm(name)), 1 / column
 
 
 def _may_divide(numbers: Iterable[float]) -> bool:
@@ -118,10 +122,11 @@ def _may_divide(numbers: Iterable[float]) -> bool:
 
 
 class _Fit:
-    """The search: a term of any piece is nowhere larger than the bytes, so few terms are possible at all.
+    """The search for the pieces of a formula.
 
-    A piece must meet a few data, drawn at random, at once. Their bytes and the terms' values, weighted at random,
-    become one number each: which two, three or four terms add up to the bytes is then a matter of looking up a number.
+    No term of a piece may exceed the bytes of any datum, so few terms are possible. A piece must meet a few randomly
+    drawn data at once. Random weights turn the bytes of these data, and the values of each term, into one number each.
+    Two, three or four terms that add up to the bytes are then found by looking up a number.
     """
 
     def __init__(self, factors: list[tuple[Term, Any]], needed: Numbers, multiple: int) -> None:
@@ -140,7 +145,7 @@ class _Fit:
                     whole_power = math.log2(coefficient).is_integer()
                     bits = 0.7 * len(parts) + (0.3 if whole_power else 2.0) + 0.1 * abs(math.log2(coefficient))
                     bits += 1.5 if coefficient < 1 else 0
-                    bits += sum(1.0 for part in parts if not isinstance(part, Knob))
+                    bits += sum(1.0 for part in parts if not isinstance(part, KnobTerm))
                     item = (bits, number, _scaled(coefficient, parts), value)
                     if (value / np.maximum(needed, 1)).max() >= SHARE_OF_A_LARGE_TERM:
                         large.append(item)
@@ -171,7 +176,7 @@ class _Fit:
         return found[:MOST_MONOMIALS]
 
     def formula(self) -> list[Term] | None:
-        """Sums whose maximum is the bytes everywhere, none of them needless."""
+        """Return sums whose maximum is the bytes of every datum, without needless ones; None: none were found."""
         pieces = self._pieces()
         if pieces is None:
             return None
@@ -182,7 +187,7 @@ class _Fit:
         return [self.terms[c[0]] if len(c) == 1 else Sum(tuple(self.terms[i] for i in c)) for c in pieces]
 
     def _pieces(self) -> list[tuple[int, ...]] | None:
-        """Pieces one after the other, the one that explains most first."""
+        """Return pieces, the one that explains most data first; None: some data stay unexplained."""
         np = self._np
         left = np.ones(len(self.needed), bool)
         found: list[tuple[int, ...]] = []
@@ -204,7 +209,7 @@ class _Fit:
         return found
 
     def _best(self, left: Mask) -> tuple[tuple[int, ...], Mask] | None:
-        """The sum that meets most of what is left; every term must explain two data."""
+        """Return the sum that meets most of the remaining data; every term must explain two of them."""
         best: tuple[float, tuple[int, ...], Mask] | None = None
         for trial in range(MOST_TRIALS):
             if best is not None and trial >= FEWEST_TRIALS and best[0] > 0.3 * left.sum():
@@ -224,7 +229,7 @@ class _Fit:
         return None if best is None else (best[1], best[2])
 
     def _adding_up(self, left: Mask, data: int, *, deep: bool) -> Iterator[Any]:
-        """Terms (one combination a row) that add up to the bytes of some data; four terms only where `deep`."""
+        """Yield terms (one combination a row) that add up to the bytes of some data; four terms only if `deep`."""
         np = self._np
         places = self._random.choice(np.flatnonzero(left), min(data, int(left.sum())), replace=False)
         weights = self._random.uniform(0.5, 1.5, len(places))
@@ -248,7 +253,7 @@ class _Fit:
             yield self._distinct(np.stack([first[rest], second[rest], first[other], second[other]], 1))
 
     def _equal(self, ordered: Numbers, wanted: Numbers) -> tuple[Any, Any]:
-        """Places of `wanted`, and for each a place in `ordered` that holds the same number."""
+        """Return places of `wanted`, and for each a place in `ordered` that has the same number."""
         np = self._np
         low = np.searchsorted(ordered, wanted - 1e-6)
         high = np.searchsorted(ordered, wanted + 1e-6)
@@ -258,7 +263,7 @@ class _Fit:
         return rest, np.repeat(low, many) + within
 
     def _distinct(self, chosen: Any) -> Any:
-        """Each combination once, without repeated terms; the shortest ones."""
+        """Return each combination once, without repeated terms, and only the shortest ones."""
         np = self._np
         if len(chosen) > 20 * MOST_COMBINATIONS:
             chosen = chosen[np.argpartition(chosen.sum(1), 20 * MOST_COMBINATIONS)[: 20 * MOST_COMBINATIONS]]
@@ -273,7 +278,7 @@ class _Fit:
 
 def _knob(term: Term) -> str:
     match term:
-        case Knob(name) | Sum((Knob(name), _)) | Quotient(_, Knob(name)):
+        case KnobTerm(name) | Sum((KnobTerm(name), _)) | Quotient(_, KnobTerm(name)):
             return name
     raise TypeError(f"{term!r} is no factor")
 

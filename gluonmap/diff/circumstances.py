@@ -52,7 +52,7 @@ def vendor(space: SpaceMap) -> str:
 
 def stage(space: SpaceMap) -> Stage:
     """Return the last stage that was asked for."""
-    return space.on_device.stage if space.on_device else Stage.COMPILE
+    return space.execution.stage if space.execution else Stage.COMPILE
 
 
 def watched(space: SpaceMap) -> bool:
@@ -92,9 +92,9 @@ def circumstances(bridge: Bridge) -> Iterator[Circumstance]:
     yield from _entries("baseline", *({n: space.baseline[n] for n in bridge.shared} for space in (before, after)))
     yield from _text("depth", depth(before), depth(after))
     yield from _text("stage", stage(before), stage(after))
-    if before.on_device and after.on_device:
+    if before.execution and after.execution:
         yield from _text("sanitizer", *("watched" if watched(space) else "no" for space in (before, after)))
-        yield from _text("device", before.on_device.device, after.on_device.device)
+        yield from _text("device", before.execution.device, after.execution.device)
 
 
 def _text(name: str, before: str, after: str) -> Iterator[Circumstance]:

@@ -19,7 +19,7 @@ from gluonmap.model.relations import (
     AnyOf,
     Bound,
     Compare,
-    Knob,
+    KnobTerm,
     Max,
     Member,
     Min,
@@ -128,7 +128,7 @@ def _member(knob: str, values: Sequence[Value], inside: bool, domains: Domains, 
 
 def _term(term: Term, domains: Domains, named: Named) -> str:
     match term:
-        case Knob(name, view):
+        case KnobTerm(name, view):
             return _viewed(name, view, domains, named)
         case Number(value):
             return literal(value)
@@ -152,7 +152,7 @@ def _term(term: Term, domains: Domains, named: Named) -> str:
 
 def _factor(term: Term, domains: Domains, named: Named) -> str:
     text = _term(term, domains, named)
-    whole = isinstance(term, Max | Min) or (isinstance(term, Knob) and term.view is View.PLAIN)
+    whole = isinstance(term, Max | Min) or (isinstance(term, KnobTerm) and term.view is View.PLAIN)
     return text if whole or (isinstance(term, Number) and term.value >= 0) else f"({text})"
 
 

@@ -7,12 +7,9 @@ from enum import StrEnum
 import msgspec
 
 Value = int | float | str | bool | None
-
 """One value of a knob. Layouts and dtypes that are no plain value are spelled as text."""
 
-
 Config = dict[str, Value]
-
 """One value for every knob (not `triton.Config`). Treated as immutable; keys in signature order."""
 
 
@@ -22,7 +19,7 @@ def same(one: Value, other: Value) -> bool:
 
 
 class Stage(StrEnum):
-    """How far a candidate is taken. Each stage is its own level of evidence."""
+    """The last step that a candidate is taken to. Each stage is its own level of evidence."""
 
     COMPILE = "COMPILE"
     RUN = "RUN"
@@ -32,24 +29,24 @@ class Stage(StrEnum):
 
     @property
     def on_device(self) -> bool:
-        """It takes a GPU."""
+        """Return whether the stage needs a GPU."""
         return self in (Stage.LAUNCH, Stage.CHECK, Stage.TIME)
 
     @property
     def executes(self) -> bool:
-        """It goes beyond the compile: the program is executed, on a GPU or by the model on the CPU."""
+        """Return whether the program is executed after its compile, on a GPU or by the model on the CPU."""
         return self is not Stage.COMPILE
 
 
 class Proof(StrEnum):
-    """What equality of two programs rests on: their machine code, or the LLVM IR that it is generated from."""
+    """The text that was equal in two equal programs: their machine code, or the LLVM IR that it is generated from."""
 
     CODE = "code"
     IR = "ir"
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A configuration at other sizes than the candidate's own; where no tile divides them mostly another program."""
+    """A configuration at other sizes than the candidate's. If no tile divides them, it is mostly another program."""
 
     shape: dict[str, Value]
     args: dict[str, Value]
@@ -58,16 +55,16 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Watch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How closely a run on the CPU is looked at."""
+    """The checks of a run on the CPU."""
 
     sanitize: bool = False
-    """Report accesses, waits and barriers that are wrong whether or not they spoil a number."""
+    """The sanitizer reports accesses, waits and barriers that are wrong, whether or not they spoil a number."""
     thorough: bool = False
-    """More sizes, seeds and orders of waves."""
+    """The run tries more sizes, seeds and orders of waves."""
 
 
 class Trial(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a stage beyond the compile needs: part of the question, not of the program."""
+    """The inputs of a stage beyond the compile: part of the question, not of the program."""
 
     shape: dict[str, Value]
     """Sizes, as the probe file's `inputs` takes them."""
@@ -76,17 +73,18 @@ class Trial(msgspec.Struct, frozen=True, omit_defaults=True):
     tolerance: dict[str, float] = {}
     """Output → relative error, as the probe file declares it."""
     ragged: Call | None = None
-    """On a device: at sizes that no tile divides."""
+    """On a device: the call at sizes that no tile divides."""
     probe: str = ""
-    """Hash of the probe file's syntax tree: other inputs are another question. On the CPU of the model's text too."""
+    """Hash of the probe file's syntax tree, because other inputs are another question. On the CPU the hash covers the
+    model's text as well."""
     device: str = ""
-    """Name of the device: on another one it is another question."""
+    """Name of the device: on another device it is another question."""
     small: dict[str, Call] = {}
     """On the CPU: the calls that are executed, by the name of their sizes ("default", "ragged")."""
     baseline: dict[str, Call] = {}
-    """The baseline's calls at the same sizes, where there is no reference: their results are to be met."""
+    """The baseline's calls at the same sizes, if there is no reference: candidates must meet their results."""
     shapes: dict[str, dict[str, Value]] = {}
-    """The sizes that those are made of, as declared."""
+    """Declared sizes of the calls in `small`, by their names."""
     watch: Watch = Watch()
 
 
@@ -100,8 +98,8 @@ class Candidate(msgspec.Struct, frozen=True):
     config: Config
     """Every constexpr parameter and option, derived ones included."""
     grid: tuple[int, ...] | None = None
-    """The launch grid, where it is known. Part of the question, not of the program."""
+    """The launch grid; None: not known. It is part of the question, not of the program."""
     stage: Stage = Stage.COMPILE
     proof: Proof = Proof.CODE
     trial: Trial | None = None
-    """Of a stage beyond the compile."""
+    """Inputs of a stage beyond the compile; None: the candidate is only compiled."""

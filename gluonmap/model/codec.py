@@ -1,4 +1,4 @@
-"""Maps and candidates as JSON, with their schema's version; the only place that decides how bytes look."""
+"""Maps, candidates and races as JSON, with their schema's version. No other module decides how stored bytes look."""
 
 from __future__ import annotations
 
@@ -31,15 +31,18 @@ from gluonmap.model.space_map import MAP_SCHEMA, SpaceMap
 
 Map = TypeVar("Map", bound=SpaceMap)
 MOST_VALUES = 32_767
+"""Values of one domain: `constraints.counting` numbers them with 16 bits."""
 MOST_TEXT = 10_000
-
-
+"""Characters of a written relation."""
 LINE = 120
-"""Columns of stored JSON: what fits stands on one line."""
+"""Columns of stored JSON: a value that fits is on one line."""
+RENAMED_KEYS = {"on_device": "execution"}
+"""Former top-level key of a map -> its key today. Earlier maps have `on_device`, even if stage RUN
+executed them on the CPU. The next release can drop this entry."""
 
 
 def dumps(value: object) -> bytes:
-    """JSON for people and for `git diff`, with a final newline: the same value gives the same bytes."""
+    """Return JSON for people and for `git diff`, with a final newline. The same value gives the same bytes."""
     return (_lines(msgspec.to_builtins(value), 0) + "\n").encode()
 
 
@@ -55,12 +58,12 @@ def _lines(value: object, indent: int) -> str:
 
 
 def canonical(value: object) -> bytes:
-    """Compact JSON with sorted keys, for hashing."""
+    """Return compact JSON with sorted keys, for hashing."""
     return msgspec.json.encode(value, order="deterministic")
 
 
 def digest(value: object) -> str:
-    """20 hex digits that stand for a value."""
+    """Return 20 hex digits that identify a value."""
     return hashlib.sha256(canonical(value)).hexdigest()[:20]
 
 
@@ -74,7 +77,7 @@ def read_map(path: Path) -> SpaceMap:
 
 
 def read_map_as(path: Path, as_type: type[Map]) -> Map:
-    """Return the map stored in a file, as a type derived from `SpaceMap`.
+    """Return the map stored in a file, as a type derived from `SpaceMap`. Keys of earlier releases are renamed.
 
     Raises:
         UsageError: the file is not there, is no map, or is of another schema.
@@ -87,16 +90,18 @@ def read_map_as(path: Path, as_type: type[Map]) -> Map:
         head = msgspec.json.decode(data, type=dict[str, object])
         if head.get("schema") != MAP_SCHEMA:
             raise UsageError(f"{path} has schema {head.get('schema')!r}; this gluonmap reads {MAP_SCHEMA!r}.")
+        if head.keys() & RENAMED_KEYS.keys():
+            data = msgspec.json.encode({RENAMED_KEYS.get(key, key): value for key, value in head.items()})
         space = msgspec.json.decode(data, type=as_type)
         if wrong := _inconsistent(space):
             raise msgspec.DecodeError(wrong)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is no map: {error}. gluonmap probe KERNEL writes it anew.") from error
+        raise UsageError(f"{path} is no map: {error}. gluonmap probe KERNEL writes it again.") from error
     return space
 
 
 def read_race(path: Path) -> RaceRecord:
-    """The record of a race that is stored in a file.
+    """Return the record of a race that is stored in a file.
 
     Raises:
         UsageError: the file is not there, is no such record, or is of another schema.
@@ -113,7 +118,7 @@ def read_race(path: Path) -> RaceRecord:
 
 
 def _inconsistent(space: SpaceMap) -> str:
-    """What in a map contradicts itself, so that no answer of it could be trusted; "" for a map as it was written."""
+    """Return the contradiction in a map, which makes its answers worthless; "" for a map as it was written."""
     if extra := space.knobs.keys() - space.baseline.keys():
         return f"the baseline has no {', '.join(sorted(extra))}"
     joint = space.joint
@@ -134,7 +139,7 @@ def _inconsistent(space: SpaceMap) -> str:
 
 
 def _ill_formed(part: Relation | Term) -> str:
-    """What makes a relation or a term of it say nothing."""
+    """Return the defect of a relation, or of a term of it; "" for a well-formed one."""
     match part:
         case AnyOf(parts) | AllOf(parts) | Max(parts) | Min(parts) | Sum(parts):
             return next((w for p in parts if (w := _ill_formed(p))), "") if parts else "a relation has no parts"
@@ -155,10 +160,10 @@ def _ill_formed(part: Relation | Term) -> str:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Put a file in place by rename, its folder made first.
+    """Write a file under a temporary name and rename it into place; make its folder first.
 
     Raises:
-        StorageFault: it cannot be written.
+        StorageFault: the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

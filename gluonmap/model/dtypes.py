@@ -1,4 +1,4 @@
-"""Types of run-time arguments as Triton spells them, and whether a text is one."""
+"""Types of run-time arguments, as Triton spells them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 
 from gluonmap.model.candidate import Value
 
-# Triton's short names -> torch's, and bytes per element.
 DTYPES: dict[str, tuple[str, int]] = {
     "i1": ("bool", 1),
     "i8": ("int8", 1), "u8": ("uint8", 1),
@@ -17,9 +16,9 @@ DTYPES: dict[str, tuple[str, int]] = {
     "fp8e4nv": ("float8_e4m3fn", 1), "fp8e5": ("float8_e5m2", 1),
     "fp8e4b8": ("float8_e4m3fnuz", 1), "fp8e5b16": ("float8_e5m2fnuz", 1),
 }  # fmt: skip
+"""Triton's short name -> torch's name, and bytes per element."""
 
 SCALARS = ("i1", "fp16", "bf16", "fp32", "fp64")
-# Stand-ins for integers of which only a property is known: equal to 1, divisible by 16 or not, 32 or 64 bits wide.
 INTEGERS = {
     "i32:1": 1,
     "i64:1": 1,
@@ -30,12 +29,13 @@ INTEGERS = {
     "u64:16": 1 << 63,
     "u64": (1 << 63) + 3,
 }
+"""Type -> an integer with its properties: equal to 1, divisible by 16 or not, 32 or 64 bits wide."""
 POINTER = re.compile(r"\*k?(?P<dtype>\w+)(?::(?P<alignment>\d+))?$")
 DESCRIPTOR = re.compile(r"(?P<head>tensordesc<\s*(?P<dtype>\w+)\s*)\[(?P<dims>[^\]]*)\](?P<tail>\s*>)$")
 
 
 def complaint(text: str) -> str:
-    """What is wrong with the text of an argument's type, in words; "" where it is one."""
+    """Return what is wrong with the text of an argument's type, in words; "" for a correct type."""
     text = text.strip()
     match = POINTER.match(text) or DESCRIPTOR.match(text)
     if match:
@@ -47,7 +47,7 @@ def complaint(text: str) -> str:
 
 
 def describe_argument(value: Value) -> str:
-    """Triton's own spelling of what it knows of an argument: "*bf16:16", "i32:16", "i32", "i32:1", "fp32"."""
+    """Return Triton's spelling of what it knows about an argument: "*bf16:16", "i32:16", "i32", "i32:1", "fp32"."""
     if isinstance(value, bool):
         return "i1"
     if isinstance(value, int):

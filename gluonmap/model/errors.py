@@ -1,13 +1,19 @@
-"""The error tree. Outcomes of candidates are values (`model.Verdict`); what stands here stops a command.
+"""The error tree: exceptions that end a command. Outcomes of candidates are values instead (`model.verdict`).
 
-GluonmapError                  exit 3
-  Fault errors                 the tool's or the machine's doing
-    OracleFault                no answer could be had from the children
-    StorageFault               a file could not be written (disk full, no permission)
-  UsageError                   exit 2: the user's mistake, with the next step
-    UnknownKnob  UnknownTarget  UnknownKernel  NeedsHelp
-  Finding                      exit 1: what the command was asked to find
-    BaselineError
+GluonmapError        exit 3
+  Interrupted        exit 130
+  OracleFault        exit 3
+  StorageFault       exit 3
+  UsageError         exit 2
+    NeedsHelp        exit 2
+    TooEntangled     exit 2
+    UnknownName      exit 2
+      UnknownKernel  exit 2
+      UnknownKnob    exit 2
+      UnknownTarget  exit 2
+
+Two of them carry data of other packages and are defined there: `probe.session.Interrupted` and
+`constraints.counting.TooEntangled`.
 """
 
 from __future__ import annotations
@@ -22,21 +28,21 @@ class GluonmapError(Exception):
 
 
 class OracleFault(GluonmapError):
-    """A child or a server ended in a way that is no evidence about the kernel."""
+    """The end of a child or of a server that is no evidence about the kernel."""
 
 
 class StorageFault(GluonmapError):
-    """A journal, map or report could not be read or written."""
+    """A journal, map or report that could not be read or written."""
 
 
 class UsageError(GluonmapError):
-    """What the user asked cannot be done as asked."""
+    """A request that cannot be met as given; the message names the next step."""
 
     exit_code = 2
 
 
 class UnknownName(UsageError):
-    """A name that is not in a known set; names the set and the closest member."""
+    """A name that is not in a known set; the message names the set and the closest member."""
 
     what = "name"
 
@@ -51,16 +57,22 @@ class UnknownName(UsageError):
 
 
 class UnknownKnob(UnknownName):
+    """A knob that the kernel does not have."""
+
     what = "knob"
 
 
 class UnknownKernel(UnknownName):
+    """A kernel that the file does not have."""
+
     what = "kernel"
 
 
 class UnknownTarget(UnknownName):
+    """A target that the table does not have."""
+
     what = "target"
 
 
 class NeedsHelp(UsageError):
-    """Something that the source does not tell and that cannot be inferred; names the flag that gives it."""
+    """A fact that the source does not state and that cannot be inferred; the message names the flag that gives it."""

@@ -1,4 +1,4 @@
-"""What a campaign tells whoever waits for it."""
+"""Progress messages of a campaign, for the user who waits for it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from gluonmap.model.verdict import Answer
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that a waiting user wants to know."""
+    """One message about progress."""
 
     kind: str
-    """"plan" (`count` candidates to ask, `known` of them already), "answer" (of a child), "known" (the same from the
-    journal, of a plan that could not tell beforehand), or "note"."""
+    """"plan" (`count` candidates, of which `known` have an answer already), "answer" (from a child process), "known"
+    (from the journal, in a plan that could not count it beforehand), or "note"."""
     text: str = ""
     count: int = 0
     known: int = 0
     answer: Answer | None = None
-    """Of a candidate that was compiled now, not known before."""
+    """Answer of a candidate that was compiled now, in an event of kind "answer"."""
     target: str = ""
-    """Which target it is about, where there are several."""
+    """Target that the event is about, if there are several."""
 
 
 Listener = Callable[[Event], None]
 
 
 def about(target: str, listen: Listener) -> Listener:
-    """A listener that says of which target it is told."""
+    """Return a listener that adds the target to each event before it passes it on."""
     return lambda event: listen(replace(event, target=target))

@@ -1,4 +1,4 @@
-"""What the isolated import of a kernel file reports: parameters, sources, autotune configurations."""
+"""The report of the isolated import of a kernel file: parameters, sources, autotune configurations."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
     has_default: bool = False
     annotation: str = ""
     heuristic: bool = False
-    """Its value is computed by a `@triton.heuristics` function: never a knob."""
+    """A `@triton.heuristics` function computes its value, so it is never a knob."""
 
 
 class FunctionSource(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A jit function that the kernel reaches: the kernel itself comes first."""
+    """A jit function that the kernel reaches, or the kernel itself."""
 
     name: str
     file: str
-    """As far as possible relative to the project; the same on every machine."""
+    """Path of the file, relative to the project if possible, so that it is the same on every machine."""
     first_line: int
     """Line of the file that holds the first line of `source`."""
     source: str
-    """From the first decorator or `def` on, dedented, as it stands in the file."""
+    """Text of the file from the first decorator or `def` on, dedented."""
     calls: dict[str, int] = {}
     """Dotted name as written in this source -> index of the jit function it resolves to."""
     constants: dict[str, Value] = {}
@@ -45,35 +45,36 @@ class SourceFile(msgspec.Struct, frozen=True):
 
 
 class Inspection(msgspec.Struct, frozen=True):
-    """What the isolated first import of a kernel file told."""
+    """The report of the isolated first import of a kernel file."""
 
     kernel: str
-    """The name in its module under which the kernel was found: with all its decorators."""
+    """Name in its module under which the kernel was found, with all its decorators."""
     function: str
-    """The function's own name."""
+    """Name of the decorated function."""
     kernels: tuple[str, ...]
-    """All jit functions defined in the file, in order."""
+    """Names of all jit functions that the file defines, in order."""
     entries: tuple[str, ...]
-    """Those that no other jit function of the file calls."""
+    """Names of the jit functions that no other jit function of the file calls."""
     gluon: bool
     parameters: tuple[Parameter, ...]
     functions: tuple[FunctionSource, ...]
+    """The kernel first, then the functions that it reaches."""
     files: tuple[SourceFile, ...]
     autotune: tuple[Config, ...] = ()
     """The kernel's own `@triton.autotune` configurations, options included."""
     quiet: bool = True
-    """The import ended without threads, children or output: a server may load it."""
+    """The import left no threads and children and printed nothing, so a server may load the file."""
     notes: tuple[str, ...] = ()
     options: dict[str, Value] = {}
-    """The back end's options and their defaults; a default that is no plain value is None."""
+    """Option of the back end -> its default; None for a default that is no plain value."""
 
 
 class LiteralRule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a layout written as a literal demands of the configuration, read from the source."""
+    """A demand on the configuration that a layout written as a literal makes, read from the source."""
 
     text: str
     """"basis 128 needs BLOCK_SIZE_N > 128"."""
     expression: str
-    """True where the demand is met, in the language of `expression` over the configuration."""
+    """Expression over the configuration, in the language of `constraints.expressions`: true if the demand is met."""
     knobs: tuple[str, ...]
     location: Location

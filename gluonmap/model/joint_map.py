@@ -1,4 +1,4 @@
-"""What is known of all knobs together, as frozen data: constraints, conditions, the certificate, the programs."""
+"""All knobs together, as frozen data: constraints, conditions, the certificate, the programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gluonmap.model.verdict import Check, Figures, Resources, Timing
 
 
 class Standing(StrEnum):
-    """Where a constraint comes from."""
+    """The origin of a constraint."""
 
     GIVEN = "given"
     READ = "read"
@@ -20,12 +20,12 @@ class Standing(StrEnum):
     IMPLIED = "implied"
     """It follows from the others; kept because a failure names it."""
     EXECUTED = "executed"
-    """Values that failed when they were executed, or that change the result: no compile says so. Of no map's own
-    constraints: it is read from single values, see `query.feasibility.execution_constraints`."""
+    """It forbids values that failed when they were executed, or that change the result. A map stores no such
+    constraint: `query.feasibility.execution_constraints` makes them from the single values."""
 
     @property
     def binding(self) -> bool:
-        """No compile can change it, so it holds whatever a compile says."""
+        """Return whether the constraint holds even if a compile of a forbidden configuration passes."""
         return self in (Standing.GIVEN, Standing.EXECUTED)
 
 
@@ -38,119 +38,120 @@ class Constraint(msgspec.Struct, frozen=True, omit_defaults=True):
     standing: Standing
     reason: str = ""
     line: str = ""
-    """Where the kernel demands it: "file.py:112"."""
+    """Place in the kernel that demands it: "file.py:112"."""
     stage: str = ""
     outcome: str = ""
     failed: int = 0
-    """Asked configurations that violate it and failed for its reason."""
+    """Number of asked configurations that violate it and failed for its reason."""
     passed: int = 0
-    """Asked configurations that meet it and got past its reason."""
+    """Number of asked configurations that meet it and got past its reason."""
     alternatives: tuple[str, ...] = ()
-    """Relations that say the same on every configuration that the other constraints allow."""
+    """Relations that agree with it on every configuration that the other constraints allow."""
     confirmed: bool = True
     """Some asked configuration violates it, and failed."""
     failing_example: Config = {}
-    """One that violates it and failed, and beside it, as near as any that was asked, one that passed."""
+    """Asked configuration that violates it and failed; `passing_example` is the nearest one that passed."""
     passing_example: Config = {}
 
 
 class CoverageCount(msgspec.Struct, frozen=True):
-    """Of the combinations that the model holds for possible: how many were seen passing."""
+    """The share of the possible combinations of knob values that a passing configuration has shown."""
 
     order: int
+    """Number of knobs in a combination."""
     seen: int
     possible: int
-    """Found among the feasible configurations that were looked at."""
+    """Number of combinations among the feasible configurations that were looked at."""
 
 
 MOST_ERROR = 0.5
-"""A greater bound on the share of mistakes is not told: too few were drawn."""
+"""Reports leave out a greater bound on the share of mistakes: too few configurations were drawn."""
 
 
 class StratumCertificate(msgspec.Struct, frozen=True):
-    """What the draws from one stratum prove."""
+    """The proof that draws from one stratum give."""
 
     name: str
     draws: int
-    """Independent uniform draws in a row that the frozen model was right on."""
+    """Number of independent uniform draws in a row on which the frozen model was right."""
     fresh: int
-    """Of them, asked for this; the others were known already."""
+    """Number of these draws that were asked for the certificate; the others were known already."""
     size: int | None
-    """Configurations in the stratum; None where they were not counted."""
+    """Number of configurations in the stratum; None: not counted."""
     complete: bool
-    """Every configuration of the stratum was asked: nothing is left to prove."""
+    """Every configuration of the stratum was asked, so nothing is left to prove."""
     error_bound: float
-    """With the certificate's confidence, at most this share of the stratum is mistaken."""
+    """Largest share of mistaken predictions in the stratum, with the certificate's confidence."""
 
     @property
     def telling(self) -> bool:
-        """The bound says something: that as many as all or half of the predictions may be mistaken is no news."""
+        """Return whether the bound is below one half, or nothing is left to prove."""
         return self.complete or (self.draws > 0 and self.error_bound <= MOST_ERROR)
 
 
 class Certificate(msgspec.Struct, frozen=True):
-    """Three strata, with their counts, and what they do not say."""
+    """The bounds on the mistakes of the constraints: three strata, and statements on their limits."""
 
     confidence: float
     restarts: int
-    """Times a surprise changed the model and the draws began anew, the first start included."""
+    """Number of starts of the draws: the first one, and one after each surprise that changed the model."""
     strata: tuple[StratumCertificate, ...]
     statements: tuple[str, ...]
 
 
 UNCOMPARED = "not compared everywhere"
-"""The condition of a knob that changed nothing, but was not compared in every context: it is no relation."""
+"""Condition of a knob that changed nothing, but was not compared in every context. It is no relation."""
 
 
 class Inertness(msgspec.Struct, frozen=True, omit_defaults=True):
-    """When a knob changes the program at all."""
+    """The condition under which a knob changes the program."""
 
     knob: str
     condition: str
-    """ "" where it never did; else what must hold for the knob to matter, or "always", "sometimes", or `UNCOMPARED`."""
+    """The condition in words; "": the knob never changed the program; or "always", "sometimes", or `UNCOMPARED`."""
     words: str
     changed: int
-    """Neighbours that differ in this knob only and in their program."""
+    """Number of pairs of configurations that differ in this knob only, and in their program."""
     same: int
-    """Neighbours that differ in this knob only and have one program."""
+    """Number of pairs of configurations that differ in this knob only, and have one program."""
     relation: Relation | None = None
-    """The condition, where it is one: the knob matters only where this holds."""
+    """The condition as a relation: the knob matters only where it holds. None: the condition is no relation."""
 
     @property
     def uncompared(self) -> bool:
-        """It changed nothing where it was compared, and elsewhere it was not: that is no reason to say it matters."""
+        """Return whether the knob changed nothing where it was compared, and was not compared in every context."""
         return self.condition == UNCOMPARED
 
 
 class ValueClasses(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Values of a knob that gave one program wherever two of them were compared."""
+    """Classes of values of a knob: two values of a class gave one program wherever they were compared."""
 
     knob: str
     classes: tuple[tuple[Value, ...], ...]
     where: str = ""
-    """The condition under which they do; empty: in every context that was tried."""
+    """Condition under which they do; "": in every context that was tried."""
     relation: Relation | None = None
     """The same condition; None: everywhere."""
 
 
 class Unstable(msgspec.Struct, frozen=True):
-    """A configuration that was answered in two ways: reported, never fitted."""
+    """A configuration with two different answers. It is reported and never fitted."""
 
     config: Config
     outcomes: tuple[str, ...]
 
 
 class Tried(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One configuration that was asked, and what came of it."""
+    """One configuration that was asked, and its answer."""
 
     values: tuple[Value, ...]
-    """In the order of the domains."""
+    """Values of the knobs, in the order of the domains."""
     outcome: str
-    """An `Outcome`, or "unknown" where no answer could be had."""
+    """Name of an `Outcome`, or "unknown" if there was no answer."""
     why: str
-    """Why it was asked: baseline, known, doubt, cover2, cover3, repair, repair2, border, validate, enumerate, …"""
+    """Cause of the question: baseline, known, doubt, cover2, cover3, repair, repair2, border, validate, enumerate, …"""
     digest: str = ""
-    """Of the program and of its launch: grid and arguments, where these depend on a knob."""
+    """Digest of the program and of its launch: grid and arguments, if these depend on a knob."""
     reason: str = ""
     line: str = ""
     stage: str = ""
@@ -160,24 +161,24 @@ class Verified(msgspec.Struct, frozen=True, omit_defaults=True):
     """One distinct program of the reduced space: compiled to machine code, in its own process, and passed."""
 
     config: Config
-    """One configuration that gives it; one value for every knob, in signature order."""
+    """One configuration that gives the program: a value for every knob, in signature order."""
     digest: str
-    """Of the program alone."""
+    """Digest of the program alone."""
     resources: Resources
     grid: tuple[int, ...] | None = None
     same: int = 1
-    """Asked configurations that are this very program and launch."""
+    """Number of asked configurations with this program and launch."""
     check: Check | None = None
-    """What a device said of it, where one was asked; it passed there."""
+    """Passed comparison of its execution, on a device or on the CPU; None: it was not compared."""
     timing: Timing | None = None
     figures: Figures | None = None
-    """What a run on the CPU counted."""
+    """Counts of a run on the CPU."""
     arguments: str = ""
-    """Digest of the run-time arguments, where a knob changes them: another launch of the same program."""
+    """Digest of the run-time arguments, if a knob changes them: another launch of the same program."""
 
 
 class Refused(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A program that compiled, and did not pass on the device: it is not handed over."""
+    """A program that compiled and failed when executed. It is not handed over."""
 
     config: Config
     digest: str
@@ -188,20 +189,20 @@ class Refused(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How much of the signature is left."""
+    """The sizes of the space: in the signature, feasible, and distinct."""
 
     signature: int
-    """Product of the domains."""
+    """Number of configurations in the product of the domains."""
     feasible: int | None = None
-    """Configurations that meet all constraints; None: too entangled to count."""
+    """Number of configurations that meet all constraints; None: too entangled to count."""
     programs: int | None = None
-    """Distinct programs and launches among them, counted by the rules that say which values are equal."""
+    """Number of distinct programs and launches among them, counted by the rules about equal values."""
     complete: bool = False
     """Every feasible configuration was compiled: `programs` is a fact, not an inference."""
 
 
 class Joint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was learned of all knobs together on one target."""
+    """The knowledge about all knobs together on one target."""
 
     depth: str
     domains: dict[str, tuple[Value, ...]]
@@ -210,29 +211,30 @@ class Joint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     certificate: Certificate
     coverage: tuple[CoverageCount, ...]
     formula: str = ""
-    """Bytes of shared memory, where a formula meets all that was reported."""
+    """Formula for the bytes of shared memory, if one meets all reported sizes; "": none does."""
     inertness: tuple[Inertness, ...] = ()
     value_classes: tuple[ValueClasses, ...] = ()
     programs: tuple[Verified, ...] = ()
-    """The reduced space as far as it was compiled: each entry passed, and no two are one program and launch."""
+    """The compiled part of the reduced space: each entry passed, and no two are one program and launch."""
     refused: tuple[Refused, ...] = ()
-    """Programs that a device was asked about and that did not pass there."""
+    """Programs that failed when executed."""
     tried: tuple[Tried, ...] = ()
-    """In the order asked."""
+    """Configurations in the order in which they were asked."""
     learning: int = 0
-    """Questions asked to learn, and to certify; those that the one-at-a-time screen had answered count nowhere."""
+    """Number of questions that were asked to learn. Answers of the one-at-a-time screen do not count."""
     validating: int = 0
+    """Number of questions that were asked to certify, counted in the same way."""
     unstable: tuple[Unstable, ...] = ()
     unknown: tuple[Config, ...] = ()
     """Configurations without an answer that is evidence (deadline, fault)."""
     enumerated: bool = False
     """Every configuration was asked."""
     stopped: str = ""
-    """Why it ended before its time: "interrupted", "out of time"; empty: it did not."""
+    """Reason for an early end: "interrupted", "out of time"; "": it was complete."""
     notes: tuple[str, ...] = ()
 
     @property
     def at_most(self) -> bool:
-        """`sizes.programs` is a bound: not all of what the rules leave apart was compiled, so some may be equal."""
+        """Return whether `sizes.programs` is an upper bound: some programs were not compiled, so some may be equal."""
         size = self.sizes
         return size.programs is not None and not size.complete and len(self.programs) < size.programs

@@ -1,4 +1,4 @@
-"""How knobs and their values are classified."""
+"""The classes of knobs and the effects of their values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Effect(StrEnum):
-    """What a value does against the baseline."""
+    """The effect of a value, compared with the baseline's."""
 
     BASELINE = "baseline"
     INERT = "inert"
@@ -14,12 +14,12 @@ class Effect(StrEnum):
     LIVE_HOST = "live (host)"
     ABORTING = "aborting"
     CHANGES_RESULT = "changes the result"
-    """Other numbers than the baseline's, where no reference says which are right: part of the problem."""
+    """The numbers are not the baseline's, and no reference says which are right: the value is part of the problem."""
     UNKNOWN = "unknown"
 
 
 class KnobClass(StrEnum):
-    """What a knob is worth to a tuner, from its values moved one at a time."""
+    """The worth of a knob to a tuner, from its values moved one at a time."""
 
     PINNED = "pinned"
     BOUNDED = "bounded"
@@ -29,7 +29,7 @@ class KnobClass(StrEnum):
 
 
 class KnobKind(StrEnum):
-    """Where a knob is turned: in the kernel's signature, as an option of the compiler, or in host code."""
+    """The place where a knob is set: the kernel's signature, an option of the compiler, or host code."""
 
     CONSTEXPR = "constexpr"
     OPTION = "option"

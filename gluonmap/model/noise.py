@@ -1,7 +1,7 @@
-"""Is one program faster than another, or is it noise? Paired rounds, and a floor measured on identical programs.
+"""Statistics of a race: paired rounds, and a noise floor measured on identical programs.
 
-Clocks drift, so times of one program are compared with times of another only within a round, in which each ran once.
-The floor is what two runs of one program were seen to differ by: a difference that does not exceed it is a tie.
+Clocks drift, so the times of two programs are compared only within a round, in which each program ran once. The noise
+floor is the difference between two runs of one program: a difference that does not exceed it is a tie.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from enum import StrEnum
 import msgspec
 
 LEAST_ROUNDS = 6
-"""Below it no interval of the median has 95 % confidence."""
+"""With fewer rounds no interval of the median has 95 % confidence."""
 
 
-class Standing(StrEnum):
-    """Of a challenger against whatever it is compared with."""
+class RaceStanding(StrEnum):
+    """The result of a challenger against the program that it is compared with."""
 
     WIN = "win"
     TIE = "tie"
@@ -26,10 +26,10 @@ class Standing(StrEnum):
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """A ratio of times, as the median over rounds with an interval that needs no distribution."""
+    """A ratio of times: the median over rounds, with a distribution-free confidence interval."""
 
     ratio: float
-    """Below 1: faster."""
+    """Median of the rounds' ratios; below 1: faster."""
     low: float
     high: float
     confidence: float
@@ -37,19 +37,19 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """What can be said of a challenger."""
+    """The comparison of a challenger with another program."""
 
-    standing: Standing
+    standing: RaceStanding
     ratio: Interval
     floor: float
-    """Share by which identical programs were seen to differ: 0.004 is 0.4 %."""
+    """Measured share by which identical programs differ: 0.004 is 0.4 %."""
 
 
 def ratio_of(times: Sequence[float], others: Sequence[float], confidence: float = 0.95) -> Interval:
-    """The ratio of two programs' times, paired by round.
+    """Return the ratio of two programs' times, paired by round.
 
     The interval lies between two order statistics of the rounds' ratios, by the sign test: the narrowest whose
-    confidence is at least `confidence`; all rounds where there are too few for that.
+    confidence is at least `confidence`. With too few rounds it spans all of them.
 
     Raises:
         ValueError: rounds that do not pair, or none.
@@ -63,12 +63,12 @@ def ratio_of(times: Sequence[float], others: Sequence[float], confidence: float 
 
 
 def _outside(count: int, cut: int) -> float:
-    """How likely the median lies beyond the order statistics `cut` places from each end."""
+    """Return the probability that the median lies beyond the order statistics `cut` places from each end."""
     return min(1.0, math.ldexp(sum(math.comb(count, k) for k in range(cut + 1)), 1 - count))
 
 
 def floor_of(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], confidence: float = 0.95) -> float:
-    """By how much identical programs differ: the farthest end of any pair's interval; 0 where there is no pair."""
+    """Return the share by which identical programs differ: the farthest end of any pair's interval; 0 without pairs."""
     found = 0.0
     for times, others in pairs:
         interval = ratio_of(times, others, confidence)
@@ -77,24 +77,24 @@ def floor_of(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], confidenc
 
 
 def compare(times: Sequence[float], others: Sequence[float], floor: float, confidence: float = 0.95) -> Comparison:
-    """Whether the first is faster: a win or a loss only where the whole interval lies beyond the floor."""
+    """Compare the first program with the second: a win or a loss only if the whole interval lies beyond the floor."""
     interval = ratio_of(times, others, confidence)
     enough = interval.rounds >= LEAST_ROUNDS
     if enough and interval.high < 1 / (1 + floor):
-        standing = Standing.WIN
+        standing = RaceStanding.WIN
     elif enough and interval.low > 1 + floor:
-        standing = Standing.LOSS
+        standing = RaceStanding.LOSS
     else:
-        standing = Standing.TIE
+        standing = RaceStanding.TIE
     return Comparison(standing, interval, floor)
 
 
 def leaders(times: Mapping[str, Sequence[float]], floor: float, confidence: float = 0.95) -> list[str]:
-    """The programs that lose to no other one, the one with the least median first."""
+    """Return the programs that lose to no other one, ordered by their medians, the least first."""
     ordered = sorted(times, key=lambda name: statistics.median(times[name]))
     lead = [n for n in ordered if not any(_loses(times[n], times[m], floor, confidence) for m in ordered if m != n)]
     return lead or ordered[:1]
 
 
 def _loses(times: Sequence[float], others: Sequence[float], floor: float, confidence: float) -> bool:
-    return compare(times, others, floor, confidence).standing is Standing.LOSS
+    return compare(times, others, floor, confidence).standing is RaceStanding.LOSS

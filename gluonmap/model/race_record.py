@@ -1,4 +1,4 @@
-"""The record of a race, as frozen data: circumstances, times, and what can be said of them."""
+"""The record of a race, as frozen data: its circumstances, times and comparisons."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Finalist(msgspec.Struct, frozen=True):
     digest: str
     median_us: float
     low_us: float
-    """Least and most of its rounds."""
+    """Least time of a round; `high_us` is the greatest."""
     high_us: float
     against_baseline: Comparison
     resources: Resources
     leads: bool
-    """It does not lose to the fastest."""
+    """The program does not lose to the fastest one."""
     error: float | None = None
     """The worst relative error of an output against the reference, at this size; None: not checked."""
 
 
 class RaceRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One race: its circumstances, its times, and what can be said."""
+    """One race: its circumstances, times and comparisons."""
 
     schema: str = RACE_SCHEMA
     kernel: str
@@ -50,27 +50,27 @@ class RaceRecord(msgspec.Struct, frozen=True, kw_only=True):
     """"gluonmap" or "triton": whose `do_bench` the autotuner used."""
     rounds: int
     floor: float
-    """Share by which identical programs were seen to differ in these rounds."""
+    """Measured share by which identical programs differ in these rounds."""
     floor_from: str
     autotuner: Config
-    """What the autotuner chose by itself."""
+    """Configuration that the autotuner chose by itself."""
     winner: Config
     verdict: str
-    """In words, against the baseline."""
+    """Result in words, against the baseline."""
     finalists: tuple[Finalist, ...]
     """The baseline first."""
     raced_us: tuple[tuple[Config, float | None], ...]
     failures: tuple[tuple[Config, str], ...] = ()
-    """What did not race, or was fast and wrong."""
+    """Configurations that did not race, or were fast and wrong, each with the reason."""
     unchecked: str = ""
-    """Why the finalists' numbers were not checked."""
+    """Reason why the finalists' numbers were not checked; "": they were."""
 
 
 class Penalty(msgspec.Struct, frozen=True):
-    """What it costs a size to be served the configuration that was chosen for another one, or for all."""
+    """The cost of serving a size with the configuration that was chosen for another size, or for all."""
 
     served: str
-    """Whose winner: the name of a size; or "one for all"."""
+    """Name of the size whose winner is used; or "one for all"."""
     config: Config
     at: str
     """The size that is served."""
@@ -79,7 +79,7 @@ class Penalty(msgspec.Struct, frozen=True):
 
 
 class Split(msgspec.Struct, frozen=True, kw_only=True):
-    """Several sizes raced in one process, and whether one configuration can serve them all."""
+    """A race of several sizes in one process, and the answer to whether one configuration can serve them all."""
 
     schema: str = SPLIT_SCHEMA
     kernel: str
@@ -89,12 +89,12 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
     triton: str
     shapes: dict[str, dict[str, Value]]
     winners: dict[str, Config]
-    """By size, each raced alone."""
+    """Size -> its winner, raced alone."""
     one_for_all: Config
-    """Of what ran at every size, the configuration that is least behind where it is farthest behind."""
+    """Among the configurations that ran at every size, the one with the smallest worst-case slowdown."""
     penalties: tuple[Penalty, ...]
     serves: dict[str, Config]
-    """By size: its own winner, or an earlier size's that does not lose to it there."""
+    """Size -> its own winner, or an earlier size's winner that does not lose to it there."""
     split: bool
     """No single configuration ties with the winner of every size."""
     verdict: str

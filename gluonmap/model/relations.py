@@ -1,4 +1,4 @@
-"""Terms and relations over the knobs of a configuration, as frozen data. What they mean is in `relation`."""
+"""Terms and relations over the knobs of a configuration, as frozen data. `constraints.semantics` has their meaning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gluonmap.model.candidate import Value
 
 
 class View(StrEnum):
-    """How a knob enters a term, where it is not by its plain value."""
+    """The number that a knob contributes to a term."""
 
     PLAIN = ""
     BYTES = "bytes"
@@ -21,7 +21,7 @@ class View(StrEnum):
     """The largest power of two that divides it."""
 
 
-class Knob(msgspec.Struct, frozen=True, tag="knob", omit_defaults=True):
+class KnobTerm(msgspec.Struct, frozen=True, tag="knob", omit_defaults=True):
     """The value of a knob."""
 
     name: str
@@ -29,27 +29,39 @@ class Knob(msgspec.Struct, frozen=True, tag="knob", omit_defaults=True):
 
 
 class Number(msgspec.Struct, frozen=True, tag="number"):
+    """A constant."""
+
     value: float | int
 
 
 class Product(msgspec.Struct, frozen=True, tag="product"):
+    """The product of its parts; 1 without parts."""
+
     parts: tuple[Term, ...]
 
 
 class Quotient(msgspec.Struct, frozen=True, tag="quotient"):
+    """`part` divided by `divisor`."""
+
     part: Term
     divisor: Term
 
 
 class Sum(msgspec.Struct, frozen=True, tag="sum"):
+    """The sum of its parts."""
+
     parts: tuple[Term, ...]
 
 
 class Max(msgspec.Struct, frozen=True, tag="max"):
+    """The largest of its parts."""
+
     parts: tuple[Term, ...]
 
 
 class Min(msgspec.Struct, frozen=True, tag="min"):
+    """The smallest of its parts."""
+
     parts: tuple[Term, ...]
 
 
@@ -61,11 +73,13 @@ class RoundUp(msgspec.Struct, frozen=True, tag="round up"):
 
 
 class Remainder(msgspec.Struct, frozen=True, tag="remainder"):
+    """The remainder of `part` divided by `divisor`."""
+
     part: Term
     divisor: Term
 
 
-Term = Knob | Number | Product | Quotient | Sum | Max | Min | RoundUp | Remainder
+Term = KnobTerm | Number | Product | Quotient | Sum | Max | Min | RoundUp | Remainder
 """A number computed from a configuration."""
 
 
@@ -87,7 +101,7 @@ class Compare(msgspec.Struct, frozen=True, tag="compare"):
 
 
 class Member(msgspec.Struct, frozen=True, tag="member", omit_defaults=True):
-    """The knob has one of these values (`inside`), or none of them."""
+    """The knob has one of these values (`inside`), or none of them (not `inside`)."""
 
     knob: str
     values: tuple[Value, ...]
@@ -103,24 +117,28 @@ class Bound(msgspec.Struct, frozen=True, tag="bound"):
 
 
 class AnyOf(msgspec.Struct, frozen=True, tag="any"):
+    """At least one of its parts holds."""
+
     parts: tuple[Relation, ...]
 
 
 class AllOf(msgspec.Struct, frozen=True, tag="all"):
+    """All of its parts hold."""
+
     parts: tuple[Relation, ...]
 
 
 class Nogood(msgspec.Struct, frozen=True, tag="nogood"):
-    """Not all of these values together."""
+    """The configuration does not have all of these values together."""
 
     cells: tuple[tuple[str, Value], ...]
 
 
 class Written(msgspec.Struct, frozen=True, tag="written"):
-    """An expression in the language of `expression`, from the user or from the kernel's source."""
+    """An expression in the language of `constraints.expressions`, from the user or from the kernel's source."""
 
     text: str
 
 
 Relation = Compare | Member | Bound | AnyOf | AllOf | Nogood | Written
-"""What must hold of a configuration."""
+"""A condition on a configuration."""

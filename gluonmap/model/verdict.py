@@ -1,4 +1,4 @@
-"""The answer to one candidate: its outcome, its reason, and the evidence that it rests on."""
+"""The answer to one candidate: its outcome, its reason, and its evidence."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gluonmap.model.outcomes import Outcome
 class Location(msgspec.Struct, frozen=True, omit_defaults=True):
     """A place in a kernel's source.
 
-    `line` counts the lines of the function that carry code, from 0 at its `def`: comments and blank lines do not
-    move it, nor does the function's place in its file. `source.absolute_line` turns it into a line of the file.
+    `line` counts the lines of the function that carry code, from 0 at its `def`, so comments, blank lines and the
+    function's place in its file do not change it. `source.code_lines.absolute_line` turns it into a line of the file.
     """
 
     function: str
@@ -23,12 +23,12 @@ class Location(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why a candidate did not pass."""
+    """The reason why a candidate did not pass."""
 
     kind: str
     """Signal name, exception class, "budget" or "deadline"."""
     text: str
-    """The message's first telling line; no paths of this machine, no addresses."""
+    """First informative line of the message, without paths of this machine and addresses."""
     phase: str = ""
     """"front end", or the back end's stage (ttir, ttgir, llir, amdgcn, hsaco, ptx, cubin), or "import"."""
     location: Location | None = None
@@ -49,7 +49,7 @@ class Program(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Resources(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one program takes, read from the code object. `None`: the back end does not say."""
+    """The resources of one program, read from the code object. `None`: the back end does not say."""
 
     threads: int
     shared_bytes: int
@@ -68,11 +68,11 @@ class Resources(msgspec.Struct, frozen=True, omit_defaults=True):
     occupancy: int | None = None
     """Waves per SIMD that fit (gfx942, gfx950)."""
     vgpr_allocated: int | None = None
-    """AMD: what the kernel descriptor reserves, which decides the occupancy: `waves_per_eu` can raise it."""
+    """AMD: registers that the kernel descriptor reserves. They decide the occupancy; `waves_per_eu` can raise them."""
 
 
 class OutputError(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far one output was from its reference, at worst over all runs. Non-finite values are counted apart."""
+    """The distance of one output from its reference, at worst over all runs. Non-finite values are counted apart."""
 
     output: str
     relative: float
@@ -80,107 +80,107 @@ class OutputError(msgspec.Struct, frozen=True, omit_defaults=True):
     elementwise: float
     """Largest |out − ref| / (|ref| + root mean square of ref)."""
     tolerance: float
-    """What `relative` may be."""
+    """Greatest `relative` that passes."""
     bound: float
-    """What `elementwise` may be."""
+    """Greatest `elementwise` that passes."""
     dtype: str
     declared: bool = False
-    """The probe file's TOLERANCE names the output; else `tolerance` is the default of its dtype."""
+    """The probe file's TOLERANCE names the output. Otherwise `tolerance` is the default of its dtype."""
     misplaced: int = 0
-    """Elements that are NaN or infinite on one side only."""
+    """Number of elements that are NaN or infinite on one side only."""
 
 
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the sanitizer of a run on the CPU reports of one line of the kernel."""
+class SanitizerFinding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One report of the sanitizer of a run on the CPU, about one line of the kernel."""
 
     kind: str
     instruction: str
-    """The first one of the line that showed it."""
+    """First instruction of the line that showed it."""
     wave: int
     lane: int = -1
-    """-1: it concerns the whole wave."""
+    """Lane of the wave; -1: the finding is about the whole wave."""
     detail: str = ""
     place: str = ""
-    """File and line, with the calls that lead there; empty: not known."""
+    """File and line, with the calls that lead there; "": not known."""
     instructions: int = 1
-    """Of this line, that showed it."""
+    """Number of instructions of this line that showed it."""
     sizes: str = ""
-    """Those at which it was seen: "ragged M=65, N=65"."""
+    """Sizes of the run that showed it: "ragged M=65, N=65"."""
 
 
 class Check(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a comparison with the reference, or with the baseline's results, found."""
+    """The comparison with the reference, or with the baseline's results."""
 
     errors: tuple[OutputError, ...]
     runs: int
-    """Launches that were compared."""
+    """Number of launches that were compared."""
     shapes: tuple[str, ...] = ("default",)
     """"default", and "ragged" where the probe file declares that regime."""
     racy: bool = False
-    """Two runs on the same inputs differed in some bit: a warning, since atomic additions do so too."""
+    """Two runs on the same inputs differed in some bit. That is a warning only, since atomic additions do so too."""
     against: str = "reference"
-    """"baseline" where the probe file has no reference."""
+    """"baseline" if the probe file has no reference."""
     sizes: tuple[str, ...] = ()
-    """Of a run on the CPU, whose problems are small: "M=256, N=256" for each of `shapes`."""
+    """Sizes of a run on the CPU, whose problems are small: "M=256, N=256" for each of `shapes`."""
     sanitized: bool = False
-    """The sanitizer watched."""
-    findings: tuple[Finding, ...] = ()
+    """The sanitizer watched the run."""
+    findings: tuple[SanitizerFinding, ...] = ()
 
 
 class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run on the CPU counted, over all waves of one small launch. They explain a program; none is a time."""
+    """The counts of a run on the CPU, over all waves of one small launch. They explain a program; none is a time."""
 
     instructions: dict[str, int]
     """Family (mfma, vector, scalar, lds, global, …) → instructions executed."""
     work_groups: int
     waits: int = 0
-    """s_waitcnt executed."""
+    """Number of s_waitcnt executed."""
     barriers: int = 0
     lds_passes: int = 0
-    """Over the banks, that LDS accesses took."""
+    """Passes over the banks that LDS accesses took."""
     lds_ideal: int = 0
-    """Without any conflict."""
+    """Passes that they would take without any conflict."""
     global_accesses: int = 0
-    """Global instructions with an active lane."""
+    """Number of global instructions with an active lane."""
     global_lines: int = 0
-    """Lines of 64 bytes that they touched, counted anew for each instruction."""
+    """Lines of 64 bytes that they touched, counted for each instruction by itself."""
     global_bytes: int = 0
-    """That their lanes asked for, those that several lanes of an instruction asked for counted once."""
+    """Bytes that their lanes accessed; a byte that several lanes of an instruction access counts once."""
     scratch_bytes: int = 0
 
     @property
     def mfma_share(self) -> float:
-        """Matrix instructions among all."""
+        """Return the share of matrix instructions."""
         total = sum(self.instructions.values())
         return self.instructions.get("mfma", 0) / total if total else 0.0
 
     @property
     def lds_conflicts(self) -> float:
-        """Passes over the banks against the ideal; 1: no conflict, or no access."""
+        """Return the passes over the banks, divided by the ideal; 1: no conflict, or no access."""
         return self.lds_passes / self.lds_ideal if self.lds_ideal else 1.0
 
     @property
     def line_use(self) -> float:
-        """Bytes asked for of those in the lines touched; 1: every byte of every line was wanted."""
+        """Return the share of accessed bytes in the touched lines; 1: every byte of every line was accessed."""
         return self.global_bytes / (64 * self.global_lines) if self.global_lines else 1.0
 
 
 class Timing(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How long one launch takes on the device, its caches flushed before each. Microseconds."""
+    """The time of one launch on the device in microseconds, with caches flushed before each launch."""
 
     median_us: float
     low_us: float
-    """A fifth of the launches was faster."""
+    """Time below which a fifth of the launches lies."""
     high_us: float
-    """A fifth of the launches was slower."""
+    """Time above which a fifth of the launches lies."""
     repeats: int
     clock_before_mhz: int | None = None
-    """Of the compute units; None: the driver does not say."""
+    """Clock of the compute units; None: the driver does not say."""
     clock_after_mhz: int | None = None
 
     @property
     def spread(self) -> float:
-        """(high − low) / median."""
+        """Return (high − low) / median."""
         return (self.high_us - self.low_us) / self.median_us if self.median_us else 0.0
 
 
@@ -190,11 +190,11 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type",
     outcome: Outcome
     stage: Stage
     exit_status: int
-    """Of the candidate's process; negative: the signal that ended it."""
+    """Exit status of the candidate's process; negative: the signal that ended it."""
     seconds: float = 0.0
     """Wall time of the candidate's process."""
     compile_seconds: float = 0.0
-    """Of it, spent in Triton's compile."""
+    """Part of `seconds` that Triton's compile took."""
     reason: Reason | None = None
     program: Program | None = None
     resources: Resources | None = None
@@ -206,7 +206,7 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type",
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="fault"):
-    """No answer: the tool failed, not the kernel. Never evidence."""
+    """The lack of an answer: the tool failed, not the kernel. It is never evidence."""
 
     text: str
     exit_status: int = 0

@@ -12,7 +12,7 @@ from gluonmap.model.candidate import Candidate, Config, Value, same
 from gluonmap.model.inspection import Inspection
 from gluonmap.model.knobs import Effect
 from gluonmap.model.outcomes import COMPILED, Outcome
-from gluonmap.model.space_map import KnobMap, Measured, OnDevice, Recipe, SpaceMap, ValueMap
+from gluonmap.model.space_map import ExecutedStage, KnobMap, Measured, Recipe, SpaceMap, ValueMap
 from gluonmap.model.verdict import Answer, Fault, Verdict, compiled, digest_of
 from gluonmap.probe.current_lines import Lines
 from gluonmap.probe.effects import changes_result, classify, program_difference
@@ -120,7 +120,7 @@ class _Fold:
             notes=self._notes(),
             unanswered=self.missing,
             repeat=self._repeat({}),
-            on_device=OnDevice(self.baseline.stage, trial.device) if trial else msgspec.UNSET,
+            execution=ExecutedStage(self.baseline.stage, trial.device) if trial else msgspec.UNSET,
             measured=_measured(base),
         )
 

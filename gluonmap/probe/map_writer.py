@@ -90,8 +90,8 @@ def _replacement_note(path: Path, new: SpaceMap) -> str:
     for what, (before, after) in pairs.items():
         if before != after:
             return f"{shown} replaces a map of another {what} ({before} before, {after} now); --out DIR keeps both"
-    if old.on_device and not new.on_device:
-        stage = old.on_device.stage.value.lower()
+    if old.execution and not new.execution:
+        stage = old.execution.stage.value.lower()
         return f"{shown} had answers of executions (--stage {stage}), and now has compiles only; --out DIR keeps both"
     if old.joint is not None and new.joint is None:
         note = f"{shown} knew all knobs together, and now knows single values only"

@@ -23,10 +23,10 @@ from gluonmap.spec.description import Description, ExecutionRequest, Knob
 from gluonmap.worker.protocol import EVIDENCE_FILE, Bench, Evidence, Job, KernelFile
 
 
-def description_of(space: SpaceMap, *, on_device: bool = False) -> Description:
+def description_of(space: SpaceMap, *, execute: bool = False) -> Description:
     """Return the description that a map was made from, as far as candidates need it.
 
-    With `on_device`, its candidates have the map's stage; else they are compiled only.
+    With `execute`, its candidates have the map's stage; else they are compiled only.
     """
     recipe = space.recipe
     run_time = set(space.specialisation)
@@ -54,16 +54,16 @@ def description_of(space: SpaceMap, *, on_device: bool = False) -> Description:
         why_fixed={},
         not_probed={},
         notes=(),
-        execution=_execution_request(space) if on_device else None,
+        execution=_execution_request(space) if execute else None,
     )
 
 
 def _execution_request(space: SpaceMap) -> ExecutionRequest | None:
     trial = space.recipe.trial
-    if trial is None or isinstance(space.on_device, msgspec.UnsetType):
+    if trial is None or isinstance(space.execution, msgspec.UnsetType):
         return None
     return ExecutionRequest(
-        space.on_device.stage,
+        space.execution.stage,
         trial.device,
         trial.probe,
         trial.tolerance,
@@ -74,8 +74,8 @@ def _execution_request(space: SpaceMap) -> ExecutionRequest | None:
     )
 
 
-def job_of(space: SpaceMap, moves: Config, *, on_device: bool = False) -> Job:
-    """Return the job that compiles the map's baseline with `moves` made; with `on_device`, up to the map's stage.
+def job_of(space: SpaceMap, moves: Config, *, execute: bool = False) -> Job:
+    """Return the job that compiles the map's baseline with `moves` made; with `execute`, up to the map's stage.
 
     Raises:
         UnknownKnob: a move of a name that is no knob of the map.
@@ -89,7 +89,7 @@ def job_of(space: SpaceMap, moves: Config, *, on_device: bool = False) -> Job:
         raise UsageError(
             f"the map's kernel file {space.file} is not here; run this from the folder that the map was made in."
         )
-    candidate = description_of(space, on_device=on_device).candidate(moves)
+    candidate = description_of(space, execute=execute).candidate(moves)
     bench = Bench(str(Path(space.recipe.probe_file).resolve()), "") if candidate.stage.executes else None
     file = KernelFile(str(path), space.kernel, space.recipe.stubs)
     return Job("compile", space.target, file, candidate, bench=bench)

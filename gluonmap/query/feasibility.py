@@ -251,7 +251,7 @@ def execution_constraints(space: SpaceMap) -> tuple[Constraint, ...]:
     """
     programs = space.joint.programs if space.joint else ()
     # A LAUNCH that passed leaves no check in a program, so it cannot show which values are right.
-    conclusive = space.on_device and space.on_device.stage is not Stage.LAUNCH
+    conclusive = space.execution and space.execution.stage is not Stage.LAUNCH
     found = []
     for name, knob in space.knobs.items():
         right = {repr({**space.baseline, **p.config}[name]) for p in programs if p.check is not None}

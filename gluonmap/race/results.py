@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gluonmap.model import noise
 from gluonmap.model.candidate import Config
 from gluonmap.model.errors import UsageError
-from gluonmap.model.noise import Comparison, Standing
+from gluonmap.model.noise import Comparison, RaceStanding
 from gluonmap.model.race_record import Finalist, Penalty, RaceRecord, Split
 from gluonmap.race.lineup import RaceLineup
 from gluonmap.worker.track import Finish, Heat, Leg
@@ -100,7 +100,9 @@ def _ranking(lineup: RaceLineup, leg: Leg) -> Ranking:
     racing = {str(n): times for n, times in rounds.items() if n not in track.twins}
     leading = {int(n) for n in noise.leaders(racing, floor, CONFIDENCE)}
     # A runner that is faster than the baseline is preferred to one that only ties with that runner.
-    winning = {n for n in leading if noise.compare(rounds[n], rounds[0], floor, CONFIDENCE).standing is Standing.WIN}
+    winning = {
+        n for n in leading if noise.compare(rounds[n], rounds[0], floor, CONFIDENCE).standing is RaceStanding.WIN
+    }
     return Ranking(floor, leading, min(winning or leading, key=lambda n: _preferred(lineup, n)))
 
 
@@ -123,11 +125,11 @@ def split(lineup: RaceLineup, finish: Finish) -> Split:
     serves: dict[str, Config] = {}
     chosen: list[int] = []
     for at, heat in enumerate(heats):
-        fit = [n for n in chosen if served(n, at).standing is not Standing.LOSS]
+        fit = [n for n in chosen if served(n, at).standing is not RaceStanding.LOSS]
         chosen.append(fit[0] if fit else winners[at])
         serves[heat.name] = lineup.configs[chosen[-1]]
     costs = {heats[at].name: served(one, at) for at in range(len(heats))}
-    losing = {name: cost for name, cost in costs.items() if cost.standing is Standing.LOSS}
+    losing = {name: cost for name, cost in costs.items() if cost.standing is RaceStanding.LOSS}
     return Split(
         kernel=lineup.space.kernel,
         file=lineup.space.file,
@@ -169,7 +171,7 @@ def _verdict(winner: int, leading: set[int], comparison: Comparison) -> str:
     ratio = comparison.ratio
     percent = f"{(1 - ratio.ratio) * 100:.1f} % faster ({(1 - ratio.high) * 100:.1f} to {(1 - ratio.low) * 100:.1f} %)"
     tied = f"; {len(leading) - 1} more tie with it" if len(leading) > 1 else ""
-    if comparison.standing is noise.Standing.WIN:
+    if comparison.standing is noise.RaceStanding.WIN:
         return f"win: {percent} than the baseline, above a noise of {comparison.floor * 100:.1f} %{tied}"
     if 0 in leading:
         return (

@@ -59,11 +59,11 @@ OTHER_RESULT = "other numbers"
 
 def title(space: SpaceMap) -> str:
     """Return "On NVIDIA H200, up to TIME" or "Executed on the CPU (a model of gfx942)"; "" if nothing was executed."""
-    if isinstance(space.on_device, UnsetType):
+    if isinstance(space.execution, UnsetType):
         return ""
     if executed_on_cpu(space):
         return f"Executed on the CPU (a model of {visible(space.target)})"
-    return f"On {visible(space.on_device.device)}, up to {space.on_device.stage}"
+    return f"On {visible(space.execution.device)}, up to {space.execution.stage}"
 
 
 def refused_title(space: SpaceMap) -> str:
@@ -149,7 +149,7 @@ def _time(measured: Measured) -> str:
 def terms(space: SpaceMap) -> Iterator[str]:
     """Yield the definition of a right result, and how time was measured."""
     measured = space.measured
-    if isinstance(measured, UnsetType) or isinstance(space.on_device, UnsetType):
+    if isinstance(measured, UnsetType) or isinstance(space.execution, UnsetType):
         return
     if executed_on_cpu(space):
         yield from _terms_of_a_run(space, measured.check)
@@ -158,7 +158,7 @@ def terms(space: SpaceMap) -> Iterator[str]:
         yield _tolerances(measured.check)
         shapes = listed(measured.check.shapes)
         yield f"{measured.check.runs} launches compared, sizes: {shapes}; outputs poisoned before, guards around them"
-    if space.on_device.stage is Stage.TIME:
+    if space.execution.stage is Stage.TIME:
         clocks = ""
         if measured.timing and measured.timing.clock_before_mhz:
             clocks = f"; clock {measured.timing.clock_before_mhz} MHz before, {measured.timing.clock_after_mhz} after"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gluonmap.lint.key_advice import Advice, KeyArgument
 from gluonmap.lint.parameter_flow import Use
-from gluonmap.model.noise import Standing
+from gluonmap.model.noise import RaceStanding
 from gluonmap.model.race_record import Split
 from gluonmap.report.plain_text import visible
 
@@ -50,7 +50,7 @@ def _measured(split: Split) -> list[str]:
         if item.served in split.shapes and item.at != item.served:
             ratio = item.comparison.ratio
             slowdown = f"{ratio.ratio:.2f}× its own winner's time ({ratio.low:.2f}-{ratio.high:.2f})"
-            costs = "no difference above the noise" if item.comparison.standing is Standing.TIE else slowdown
+            costs = "no difference above the noise" if item.comparison.standing is RaceStanding.TIE else slowdown
             lines.append(f"  {visible(item.at)} served the winner of {visible(item.served)}: {costs}")
     name = next(iter(split.shapes)).partition("=")[0]
     belongs = "belongs into the key" if split.split else "one configuration serves these values"

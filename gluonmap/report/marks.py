@@ -54,7 +54,7 @@ STEPS = "steps"
 
 def executed_on_cpu(space: SpaceMap) -> bool:
     """Return whether candidates were executed on the CPU, by a model of the hardware."""
-    return not isinstance(space.on_device, UnsetType) and space.on_device.stage is Stage.RUN
+    return not isinstance(space.execution, UnsetType) and space.execution.stage is Stage.RUN
 
 
 def baseline_compiled(space: SpaceMap) -> bool:

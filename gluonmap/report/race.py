@@ -6,7 +6,7 @@ import click
 from tabulate import tabulate
 
 from gluonmap.model.candidate import Config, same
-from gluonmap.model.noise import Standing
+from gluonmap.model.noise import RaceStanding
 from gluonmap.model.race_record import Penalty, RaceRecord, Split
 from gluonmap.report.plain_text import config_text, plural, value_label, visible
 
@@ -77,6 +77,6 @@ def render_split(split: Split) -> None:
 def _cost(item: Penalty) -> str:
     """Return a ratio with its interval: "2.45× (2.41-2.50)"; "=" where it is within the noise."""
     ratio = item.comparison.ratio
-    if item.comparison.standing is Standing.TIE:
+    if item.comparison.standing is RaceStanding.TIE:
         return "="
     return f"{ratio.ratio:.2f}× ({ratio.low:.2f}-{ratio.high:.2f})"

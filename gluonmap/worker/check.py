@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from gluonmap.model import exitcode
-from gluonmap.model.verdict import Check, Finding, OutputError
+from gluonmap.model.verdict import Check, OutputError, SanitizerFinding
 from gluonmap.worker.tensors import Mismatch, Tensors
 
 POISONS = {1: 0xFF, 0: 0x5A, 2: 0xC3}
@@ -71,7 +71,7 @@ class Checker:
     shapes: dict[str, None] = field(default_factory=dict)
     runs: int = 0
     racy: bool = False
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[SanitizerFinding, ...] = ()
     """Findings of the sanitizer, if it observes the launches."""
     writes: frozenset[str] = frozenset()
     """Outputs of the present launch with undefined content: the kernel must write before it reads."""

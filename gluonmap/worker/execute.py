@@ -26,7 +26,7 @@ from gluonmap.cdna.text import Line
 from gluonmap.model import exitcode
 from gluonmap.model.candidate import Candidate, Value
 from gluonmap.model.targets import Target
-from gluonmap.model.verdict import Figures, Finding
+from gluonmap.model.verdict import Figures, SanitizerFinding
 from gluonmap.worker import check, compile, fingerprint, vendor
 from gluonmap.worker.launch import DEFAULT, Launch, Stop, no_inputs, said
 from gluonmap.worker.load import Kernel
@@ -319,7 +319,7 @@ class Disordered(check.Wrong):
 class Unsafe(check.Wrong):
     """The sanitizer has findings."""
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
+    def __init__(self, findings: Sequence[SanitizerFinding]) -> None:
         first = findings[0]
         more = sum(f.instructions for f in findings if f.kind == first.kind) - 1
         others = len({f.kind for f in findings}) - 1
@@ -346,10 +346,10 @@ def own_place(line: Line, kernel_file: str) -> tuple[str, int]:
     return "", 0
 
 
-def findings_of(places: Sequence[cdna.Place], sizes: str) -> tuple[Finding, ...]:
+def findings_of(places: Sequence[cdna.Place], sizes: str) -> tuple[SanitizerFinding, ...]:
     """Return the findings of a run at these sizes as a map holds them, one for each kind and line of the kernel."""
     return tuple(
-        Finding(
+        SanitizerFinding(
             place.kind.value,
             place.first.instruction,
             place.first.wave,

@@ -19,7 +19,7 @@ from gluonmap.model.errors import UsageError
 from gluonmap.model.inspection import LiteralRule
 from gluonmap.model.joint_map import Standing, StratumCertificate
 from gluonmap.model.outcomes import Outcome
-from gluonmap.model.relations import AnyOf, Compare, Knob, Member, Number, Op, Product, Relation, Written
+from gluonmap.model.relations import AnyOf, Compare, KnobTerm, Member, Number, Op, Product, Relation, Written
 from gluonmap.model.verdict import Location
 from gluonmap.probe.recorded_table import learn_table, make_table, read_table
 
@@ -89,13 +89,13 @@ def hidden_spaces(draw: st.DrawFn) -> tuple[dict[str, Sequence[Value]], list[Rel
     number = st.sampled_from(names[:3])
 
     def product_rule() -> Relation:
-        factors = tuple(Knob(name) for name in draw(st.lists(number, min_size=1, max_size=3, unique=True)))
+        factors = tuple(KnobTerm(name) for name in draw(st.lists(number, min_size=1, max_size=3, unique=True)))
         op = draw(st.sampled_from((Op.AT_MOST, Op.AT_LEAST)))
         return Compare(Product(factors), op, Number(2 ** draw(st.integers(0, 4))))
 
     def ratio_rule() -> Relation:
         left, right = draw(st.lists(number, min_size=2, max_size=2, unique=True))
-        return Compare(Knob(left), draw(st.sampled_from(list(Op))), Knob(right))
+        return Compare(KnobTerm(left), draw(st.sampled_from(list(Op))), KnobTerm(right))
 
     def conditional() -> Relation:
         return AnyOf((Member("MODE", (draw(st.sampled_from(space["MODE"])),)), ratio_rule()))
@@ -380,6 +380,7 @@ def test_where_everything_passes_the_note_says_so() -> None:
     assert "Everything passes" in learned.notes[0]
 
 
+@pytest.mark.long
 def test_where_nothing_but_the_baseline_passes_the_note_says_so() -> None:
     rules = [f"{name} == {value}" for name, value in BASELINE.items()]
     oracle = HiddenConstraints(*rules)

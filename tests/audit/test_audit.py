@@ -634,6 +634,7 @@ def leaving(configs, named_args, **kwargs):
 """
 
 
+@pytest.mark.long
 def test_pruning_functions_run_apart_and_are_judged_by_the_map_and_compiles(project: Project) -> None:
     written(project)
     project.write("prune.py", PRUNE)
@@ -659,6 +660,7 @@ def test_pruning_functions_run_apart_and_are_judged_by_the_map_and_compiles(proj
     assert not [key for key in told if key[0] == "test"]
 
 
+@pytest.mark.long
 def test_what_a_map_knows_is_not_compiled_and_a_map_of_another_kernel_is_not_used(project: Project) -> None:
     written(project)
     project.write("c.json", '{"M_LEQ_16": {"A": 16}, "any": {"A": 4, "B": 16, "C": 2}}')

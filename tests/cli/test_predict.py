@@ -20,7 +20,7 @@ from gluonmap.model.candidate import Stage
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import Standing
 from gluonmap.model.outcomes import Outcome
-from gluonmap.model.relations import Compare, Knob, Number, Op, Product, Relation
+from gluonmap.model.relations import Compare, KnobTerm, Number, Op, Product, Relation
 from gluonmap.model.verdict import Fault, Verdict
 from gluonmap.query.config_files import MOST_LINE_BYTES, read_configs
 from gluonmap.query.feasibility import agrees, judgement_of
@@ -53,8 +53,8 @@ def test_lines_may_be_plain_or_rows_of_a_table_and_blank_ones_count() -> None:
         (b'"M"', "it is no object"),
         (b'{"M": NaN}', "NaN is no value"),
         (b'{"M": -Infinity}', "-Infinity is no value"),
-        (b'{"M": 1, "M": 1}', "'M' stands there twice"),
-        (b'{"config": {"M": 1, "M": 2}}', "'M' stands there twice"),
+        (b'{"M": 1, "M": 1}', "'M' is there twice"),
+        (b'{"config": {"M": 1, "M": 2}}', "'M' is there twice"),
         (b'{"M": [1]}', "the value of 'M' is a list"),
         (b'{"config": {"M": {}}}', "the value of 'M' is an object"),
         (b"\xff\xfe", "can't decode byte 0xff"),
@@ -145,7 +145,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_json_is_one_document_a_line(tmp_path: Path) -> None:
-    ban = constraint(Compare(Knob("M"), Op.AT_MOST, Number(64)), Standing.GIVEN)
+    ban = constraint(Compare(KnobTerm("M"), Op.AT_MOST, Number(64)), Standing.GIVEN)
     space = joint_map(relations=(), constraints=[ban])
     shown = predicted(tmp_path, space, '{"M": 128, "N": 64}\n{"M": 16, "N": 16}\n', "--json")
     first, second, last = [json.loads(line) for line in shown.stdout.splitlines()]
@@ -171,7 +171,7 @@ def test_every_line_gets_the_verdict_of_the_judge(configs: list[dict[str, Any]])
 
 
 def test_a_fault_and_a_ban_of_the_user_refute_nothing() -> None:
-    ban = constraint(Compare(Knob("M"), Op.AT_MOST, Number(64)), Standing.GIVEN)
+    ban = constraint(Compare(KnobTerm("M"), Op.AT_MOST, Number(64)), Standing.GIVEN)
     space = joint_map(constraints=[ban], relations=())
     from gluonmap.query.feasibility import Judge
 
@@ -212,7 +212,7 @@ def test_a_right_map_is_verified(project: Project) -> None:
 
 
 def test_each_refuted_prediction_is_listed_with_the_command_that_repeats_it(project: Project) -> None:
-    written(project, Compare(Product((Knob("A"), Knob("B"))), Op.AT_LEAST, Number(32)))
+    written(project, Compare(Product((KnobTerm("A"), KnobTerm("B"))), Op.AT_LEAST, Number(32)))
     run = project.run("predict", "pair.json", "--configs", "c.jsonl", "--verify", "-q")
     assert run.code == 1, run.stderr
     lines = run.stdout.splitlines()

@@ -16,7 +16,7 @@ from spaces import NAMES, RULES_A, RULES_B, SPACE_A, SPACE_B, spaces
 from gluonmap.constraints import counting
 from gluonmap.constraints.counting import TooEntangled, feasible_set
 from gluonmap.constraints.semantics import holds
-from gluonmap.model.relations import Compare, Knob, Member, Number, Op, Product, Relation, Sum, Written
+from gluonmap.model.relations import Compare, KnobTerm, Member, Number, Op, Product, Relation, Sum, Written
 
 
 def walked(domains: dict[str, tuple[int, ...]], relations: list[Relation]) -> list[dict[str, Any]]:
@@ -36,7 +36,7 @@ def test_count_and_list_equal_a_walk_over_the_product(case: tuple[dict[str, tupl
 
 def test_draws_are_uniform() -> None:
     domains = {"A": (1, 2, 4, 8), "B": (1, 2, 4, 8), "C": (0, 1)}
-    relations: list[Relation] = [Compare(Product((Knob("A"), Knob("B"))), Op.AT_MOST, Number(8))]
+    relations: list[Relation] = [Compare(Product((KnobTerm("A"), KnobTerm("B"))), Op.AT_MOST, Number(8))]
     found = feasible_set(domains, relations)
     draws = Counter(tuple(config.values()) for config in found.sample(20_000, seed=3))
     assert set(draws) == {tuple(config.values()) for config in walked(domains, relations)}
@@ -54,7 +54,7 @@ def test_too_many_knobs_in_one_relation_are_refused_in_words(monkeypatch: pytest
     monkeypatch.setattr(counting, "MOST_CELLS", 1000)
     domains = {name: tuple(range(10)) for name in NAMES}
     with pytest.raises(TooEntangled, match="4 knobs"):
-        feasible_set(domains, [Compare(Sum(tuple(Knob(name) for name in NAMES)), Op.AT_MOST, Number(9))])
+        feasible_set(domains, [Compare(Sum(tuple(KnobTerm(name) for name in NAMES)), Op.AT_MOST, Number(9))])
 
 
 @pytest.mark.parametrize(

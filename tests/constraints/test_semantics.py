@@ -23,7 +23,7 @@ from gluonmap.model.relations import (
     AnyOf,
     Bound,
     Compare,
-    Knob,
+    KnobTerm,
     Max,
     Member,
     Min,
@@ -40,7 +40,7 @@ from gluonmap.model.relations import (
     Written,
 )
 
-BM, BN, NW, DT = Knob("BM"), Knob("BN"), Knob("NW"), Knob("dtype", View.BYTES)
+BM, BN, NW, DT = KnobTerm("BM"), KnobTerm("BN"), KnobTerm("NW"), KnobTerm("dtype", View.BYTES)
 DOMAINS = {"BM": (16, 48, 64), "BN": (16, 32, 64), "NW": (1, 4, 8), "dtype": ("fp8", "bf16"), "FLAG": (False, True)}
 
 RELATIONS: list[tuple[Relation, str]] = [
@@ -53,7 +53,7 @@ RELATIONS: list[tuple[Relation, str]] = [
     (Compare(RoundUp(BM, 32), Op.EQUAL, Number(64)), "round_up(BM, 32) = 64"),
     (Compare(Remainder(BM, BN), Op.EQUAL, Number(0)), "BN divides BM"),
     (Compare(Quotient(BM, NW), Op.AT_LEAST, Number(8)), "BM / NW >= 8"),
-    (Compare(Knob("BM", View.POWER), Op.EQUAL, BM), "next_power_of_2(BM) = BM"),
+    (Compare(KnobTerm("BM", View.POWER), Op.EQUAL, BM), "next_power_of_2(BM) = BM"),
     (Member("dtype", ("fp8",)), "dtype = fp8"),
     (Member("BM", (16, 48), inside=False), "BM not in {16, 48}"),
     (Bound("NW", Op.AT_LEAST, 4), "NW >= 4"),
@@ -104,8 +104,8 @@ def test_units_are_guessed_from_names_and_values(name: str, domain: tuple[object
 
 def test_a_natural_relation_is_shorter_than_a_strange_one() -> None:
     domains = {"BLOCK_N": (64, 128), "num_warps": (4, 8), "ChunkQ": (16, 32), "CDNA_VERSION": (2, 3, 4)}
-    natural = Compare(Product((Knob("BLOCK_N"), Knob("num_warps"))), Op.AT_MOST, Number(2048))
-    strange = Compare(Knob("ChunkQ"), Op.AT_MOST, Product((Number(10.67), Knob("CDNA_VERSION"))))
+    natural = Compare(Product((KnobTerm("BLOCK_N"), KnobTerm("num_warps"))), Op.AT_MOST, Number(2048))
+    strange = Compare(KnobTerm("ChunkQ"), Op.AT_MOST, Product((Number(10.67), KnobTerm("CDNA_VERSION"))))
     assert description_bits(natural, domains) < description_bits(strange, domains)
 
 
@@ -113,7 +113,7 @@ def test_a_natural_relation_is_shorter_than_a_strange_one() -> None:
 
 
 def test_the_largest_power_of_two_in_a_knob_is_told_as_what_divides_it() -> None:
-    even = Knob("BLOCK", View.EVEN_PART)
+    even = KnobTerm("BLOCK", View.EVEN_PART)
     for relation, said, step in (
         (Compare(even, Op.AT_LEAST, Number(16)), "16 divides BLOCK", 16),
         (Compare(even, Op.AT_LEAST, Number(9)), "16 divides BLOCK", 16),
@@ -124,7 +124,7 @@ def test_the_largest_power_of_two_in_a_knob_is_told_as_what_divides_it() -> None
         relation = Compare(even, Op.AT_MOST, Number(limit))
         assert words(relation) == "16 does not divide BLOCK"
         assert all(holds(relation, {"BLOCK": n}) == (n % 16 != 0) for n in range(1, 130))
-    assert "even_part" not in words(Compare(Product((even, Knob("N"))), Op.AT_MOST, Number(64)))
+    assert "even_part" not in words(Compare(Product((even, KnobTerm("N"))), Op.AT_MOST, Number(64)))
 
 
 def test_a_list_of_values_is_told_as_powers_of_two_where_failures_say_so_and_the_domain_agrees() -> None:
@@ -138,11 +138,11 @@ def test_a_list_of_values_is_told_as_powers_of_two_where_failures_say_so_and_the
 
 
 def test_a_knob_with_one_value_left_is_a_literal_in_a_formula_and_a_knob_elsewhere() -> None:
-    product = Product((Knob("M"), Knob("N"), Knob("num_warps")))
+    product = Product((KnobTerm("M"), KnobTerm("N"), KnobTerm("num_warps")))
     budget, pin = Compare(product, Op.AT_MOST, Number(65536)), Member("num_warps", (4,))
     assert words(folded(budget, {"num_warps": 4})) == "4 * M * N <= 65536"
     assert words(folded(budget, {"num_warps": 1})) == "M * N <= 65536"
     assert words(folded(pin, {"num_warps": 4})) == "num_warps = 4"
     assert words(folded(AnyOf((Member("S", (0,)), budget)), {"num_warps": 4})) == "S = 0 or 4 * M * N <= 65536"
-    alone = Compare(Knob("num_warps"), Op.AT_MOST, Number(4))
+    alone = Compare(KnobTerm("num_warps"), Op.AT_MOST, Number(4))
     assert words(folded(alone, {"num_warps": 4})) == "num_warps <= 4"

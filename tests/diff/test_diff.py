@@ -35,8 +35,8 @@ from gluonmap.model.candidate import Config, Stage, Value
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import UNCOMPARED, Inertness, Refused, Sizes, Standing, Tried, ValueClasses
 from gluonmap.model.knobs import Effect, KnobClass
-from gluonmap.model.relations import AnyOf, Bound, Compare, Knob, Member, Number, Op, Product, Relation
-from gluonmap.model.space_map import Measured, OnDevice, Recipe, SpaceMap
+from gluonmap.model.relations import AnyOf, Bound, Compare, KnobTerm, Member, Number, Op, Product, Relation
+from gluonmap.model.space_map import ExecutedStage, Measured, Recipe, SpaceMap
 from gluonmap.model.verdict import Resources
 from gluonmap.report.diff import spaces
 from gluonmap.report.diff.headline import headline
@@ -245,7 +245,7 @@ def test_a_knob_of_one_map_is_held_where_the_other_map_has_it(fixed: Config, hel
 
 def test_whole_spaces_are_compared_where_the_knob_of_one_map_is_held() -> None:
     without = {n: v for n, v in DOMAINS.items() if n != "STAGES"}
-    tile = Compare(Product((Knob("M"), Knob("N"))), Op.AT_MOST, Number(2048))
+    tile = Compare(Product((KnobTerm("M"), KnobTerm("N"))), Op.AT_MOST, Number(2048))
     base = {n: v for n, v in BASELINE.items() if n != "STAGES"}
     found = difference(joint_map(), joint_map((tile,), domains=without, baseline=base))
     # STAGES is 2: M * N <= 4096 in A, <= 2048 in B, over 16 tiles, 2 flags and 3 modes.
@@ -398,7 +398,7 @@ RELATIONS: list[Relation] = [
     Member("MODE", (".cg",), inside=False),
     Bound("STAGES", Op.AT_MOST, 3),
     AnyOf((Member("FLAG", (False,)), Bound("M", Op.AT_LEAST, 32))),
-    Compare(Knob("M"), Op.AT_MOST, Knob("N")),
+    Compare(KnobTerm("M"), Op.AT_MOST, KnobTerm("N")),
 ]
 some = st.lists(st.sampled_from(RELATIONS), max_size=4, unique_by=repr)
 
@@ -442,7 +442,7 @@ def test_maps_that_each_asked_everything_prove_it() -> None:
 def test_too_entangled_constraints_are_compared_and_not_counted() -> None:
     domains = {f"K{i}": tuple(range(1, 12)) for i in range(8)}
     baseline = dict.fromkeys(domains, 1)
-    whole = tuple(Compare(Product(tuple(map(Knob, domains))), Op.AT_MOST, Number(n)) for n in (64, 128))
+    whole = tuple(Compare(Product(tuple(map(KnobTerm, domains))), Op.AT_MOST, Number(n)) for n in (64, 128))
     one, other = (joint_map((relation,), domains=domains, baseline=baseline) for relation in whole)
     found = difference(one, other)
     assert found.shared is None
@@ -472,7 +472,7 @@ def test_a_combination_that_passed_and_fails_is_a_regression_compiled_or_not() -
     (found,) = difference(one, compiled).regressions
     assert (found.kind, found.moves, found.line) == ("combination", moves, 7)
     assert found.after and found.after.compiled
-    rule = Compare(Product((Knob("M"), Knob("N"))), Op.AT_MOST, Number(2048))
+    rule = Compare(Product((KnobTerm("M"), KnobTerm("N"))), Op.AT_MOST, Number(2048))
     predicted = difference(one, joint_map((rule,))).regressions
     assert [item.moves for item in predicted if len(item.moves) > 1] == [moves]
     assert all(item.after and item.after.broken == ("M * N <= 2048",) for item in predicted)
@@ -617,13 +617,13 @@ def test_a_failure_on_a_device_is_no_regression_if_one_map_was_not_executed() ->
     assert one.joint
     lost = Refused({**BASELINE, "M": 64, "N": 64}, "a", "WRONG", "CHECK")
     device = replace(
-        one, joint=replace(one.joint, programs=(), refused=(lost,)), on_device=OnDevice(Stage.CHECK, "MI300X")
+        one, joint=replace(one.joint, programs=(), refused=(lost,)), execution=ExecutedStage(Stage.CHECK, "MI300X")
     )
     device = with_value(device, "M", 128, outcome="WRONG", effect=Effect.ABORTING, measured=Measured(Stage.CHECK))
     found = difference(one, device)
     assert found.regressions == ()
     assert sorted(len(flip.moves) for flip in found.flips if flip.deeper) == [1, 2]
-    both = replace(one, on_device=OnDevice(Stage.CHECK, "MI300X"))
+    both = replace(one, execution=ExecutedStage(Stage.CHECK, "MI300X"))
     assert sorted(kinds(difference(both, device)), key=str) == [
         ("combination", {"M": 64, "N": 64}),
         ("value", {"M": 128}),
@@ -636,12 +636,12 @@ def test_a_baseline_that_fails_on_a_device_alone_is_no_regression_either() -> No
         outcome="WRONG",
         knobs={},
         measured=Measured(Stage.CHECK),
-        on_device=OnDevice(Stage.CHECK, "MI300X"),
+        execution=ExecutedStage(Stage.CHECK, "MI300X"),
     )
     found = difference(single_map(), lost)
     assert [(flip.moves, flip.deeper) for flip in found.flips] == [({}, True)]
     assert found.regressions == ()
-    both = replace(single_map(), on_device=OnDevice(Stage.CHECK, "MI300X"))
+    both = replace(single_map(), execution=ExecutedStage(Stage.CHECK, "MI300X"))
     assert kinds(difference(both, lost)) == [("baseline", {})]
 
 
@@ -1025,6 +1025,7 @@ def test_out_writes_what_is_printed_without_it(tmp_path: Path, form: str) -> Non
 # ---- the real thing -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_kernel_built_to_differ_between_cdna3_and_cdna4(project: Project) -> None:
     kernel = project.kernel("differing")
     project.write(

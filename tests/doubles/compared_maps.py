@@ -11,13 +11,13 @@ from gluonmap.diff.comparison import Difference
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Verified
 from gluonmap.model.knobs import Effect, KnobClass
-from gluonmap.model.relations import Compare, Knob, Member, Number, Op, Product, Relation
+from gluonmap.model.relations import Compare, KnobTerm, Member, Number, Op, Product, Relation
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Resources
 
 
 def budget(limit: int) -> Relation:
-    return Compare(Product((Knob("M"), Knob("N"), Knob("STAGES"))), Op.AT_MOST, Number(limit))
+    return Compare(Product((KnobTerm("M"), KnobTerm("N"), KnobTerm("STAGES"))), Op.AT_MOST, Number(limit))
 
 
 def with_value(space: SpaceMap, knob: str, value: Value, **fields: Any) -> SpaceMap:

@@ -8,13 +8,15 @@ from msgspec.structs import replace
 from gluonmap.model.candidate import Stage
 from gluonmap.model.joint_map import Verified
 from gluonmap.model.knobs import Effect
-from gluonmap.model.space_map import Measured, OnDevice, SpaceMap, ValueMap
-from gluonmap.model.verdict import Check, Figures, Finding, OutputError, Resources
+from gluonmap.model.space_map import ExecutedStage, Measured, SpaceMap, ValueMap
+from gluonmap.model.verdict import Check, Figures, OutputError, Resources, SanitizerFinding
 
 RIGHT = Check((OutputError("y", 1e-4, 1e-4, 1e-2, 0.1, "bfloat16"),), 3, sizes=("M=64",), sanitized=True)
 
 
-WRITE = Finding("global access out of bounds", "global_store_dword v[0:1], v2, off", 2, 7, "4 bytes behind y", "k.py:3")
+WRITE = SanitizerFinding(
+    "global access out of bounds", "global_store_dword v[0:1], v2, off", 2, 7, "4 bytes behind y", "k.py:3"
+)
 
 
 def executed(space: SpaceMap, **values: ValueMap) -> SpaceMap:
@@ -23,7 +25,9 @@ def executed(space: SpaceMap, **values: ValueMap) -> SpaceMap:
     for name, value in values.items():
         kept = tuple(value if repr(v.value) == repr(value.value) else v for v in knobs[name].values)
         knobs[name] = replace(knobs[name], values=kept)
-    return replace(space, knobs=knobs, on_device=OnDevice(Stage.RUN, "the CPU"), measured=Measured(Stage.RUN, RIGHT))
+    return replace(
+        space, knobs=knobs, execution=ExecutedStage(Stage.RUN, "the CPU"), measured=Measured(Stage.RUN, RIGHT)
+    )
 
 
 def unsafe(value: int) -> ValueMap:

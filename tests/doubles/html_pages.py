@@ -20,7 +20,7 @@ from gluonmap.model.joint_map import (
     Verified,
 )
 from gluonmap.model.noise import Comparison, Interval
-from gluonmap.model.noise import Standing as Verdict
+from gluonmap.model.noise import RaceStanding as Verdict
 from gluonmap.model.race_record import Finalist, RaceRecord
 from gluonmap.model.relations import Member
 from gluonmap.model.space_map import SpaceMap

@@ -19,7 +19,7 @@ from gluonmap.model.joint_map import (
     ValueClasses,
 )
 from gluonmap.model.knobs import Effect, KnobClass, KnobKind
-from gluonmap.model.relations import Compare, Knob, Number, Op, Product, Relation
+from gluonmap.model.relations import Compare, KnobTerm, Number, Op, Product, Relation
 from gluonmap.model.space_map import KnobMap, Recipe, SpaceMap, ValueMap
 
 DOMAINS: dict[str, tuple[Value, ...]] = {
@@ -30,7 +30,7 @@ DOMAINS: dict[str, tuple[Value, ...]] = {
     "MODE": (None, ".ca", ".cg"),
 }
 BASELINE: Config = {"M": 32, "N": 32, "STAGES": 2, "FLAG": False, "MODE": None}
-BUDGET = Compare(Product((Knob("M"), Knob("N"), Knob("STAGES"))), Op.AT_MOST, Number(8192))
+BUDGET = Compare(Product((KnobTerm("M"), KnobTerm("N"), KnobTerm("STAGES"))), Op.AT_MOST, Number(8192))
 
 
 def constraint(relation: Relation, standing: Standing = Standing.LEARNED, reason: str = "over budget") -> Constraint:
@@ -120,7 +120,7 @@ def pair(x, A: gl.constexpr, B: gl.constexpr, C: gl.constexpr):
 
 PAIR_DOMAINS: dict[str, tuple[Value, ...]] = {"A": (1, 4, 16), "B": (4, 16, 64), "C": (1, 2)}
 PAIR_BASELINE: Config = {"A": 4, "B": 16, "C": 1}
-PAIR_RULE = Compare(Product((Knob("A"), Knob("B"))), Op.AT_MOST, Number(64))
+PAIR_RULE = Compare(Product((KnobTerm("A"), KnobTerm("B"))), Op.AT_MOST, Number(64))
 
 
 def pair_map(relation: Relation, triton: str, *, joint: bool = True) -> SpaceMap:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from gluonmap.model.relations import AnyOf, Compare, Knob, Member, Number, Op, Product, Relation
+from gluonmap.model.relations import AnyOf, Compare, KnobTerm, Member, Number, Op, Product, Relation
 
 NAMES = ("A", "B", "C", "D")
 
@@ -15,7 +15,7 @@ def spaces(draw: st.DrawFn) -> tuple[dict[str, tuple[int, ...]], list[Relation]]
     knobs = st.sampled_from(NAMES)
 
     def product() -> Relation:
-        factors = tuple(Knob(name) for name in draw(st.lists(knobs, min_size=1, max_size=3, unique=True)))
+        factors = tuple(KnobTerm(name) for name in draw(st.lists(knobs, min_size=1, max_size=3, unique=True)))
         return Compare(Product(factors), draw(st.sampled_from(list(Op))), Number(2 ** draw(st.integers(0, 5))))
 
     def either() -> Relation:

@@ -22,7 +22,7 @@ from gluonmap.model.joint_map import (
     Verified,
 )
 from gluonmap.model.knobs import Effect, KnobClass, KnobKind
-from gluonmap.model.relations import Compare, Knob, Number, Op, Product, Relation
+from gluonmap.model.relations import Compare, KnobTerm, Number, Op, Product, Relation
 from gluonmap.model.space_map import KnobMap, SpaceMap, ValueMap
 from gluonmap.model.verdict import Resources
 
@@ -56,7 +56,7 @@ BASELINE: Config = {
 }  # fmt: skip
 
 
-BUDGET = Compare(Product((Knob("BLOCK"), Knob("SPLIT"))), Op.AT_MOST, Number(256))
+BUDGET = Compare(Product((KnobTerm("BLOCK"), KnobTerm("SPLIT"))), Op.AT_MOST, Number(256))
 
 
 def resources(**more: int) -> Resources:

@@ -37,7 +37,7 @@ from gluonmap.model.relations import (
     AnyOf,
     Bound,
     Compare,
-    Knob,
+    KnobTerm,
     Max,
     Member,
     Min,
@@ -88,15 +88,17 @@ TYPED: dict[str, tuple[Value, ...]] = {
 }
 
 RELATIONS: tuple[Relation, ...] = (
-    Compare(Product((Knob("M"), Knob("N"), Knob("T", View.BYTES))), Op.AT_MOST, Number(2048)),
-    Compare(Knob("M", View.POWER), Op.AT_LEAST, Sum((Knob("N"), Number(4)))),
-    Compare(Knob("M", View.EVEN_PART), Op.EQUAL, Number(16)),
-    Compare(Max((Knob("M"), Knob("N"))), Op.UNEQUAL, Min((Number(64), Product((Knob("S"), Knob("M")))))),
-    Compare(RoundUp(Sum((Knob("N"), Knob("S"))), 16), Op.AT_MOST, Knob("M")),
-    Compare(Remainder(Product((Knob("N"), Knob("S"))), Number(4)), Op.EQUAL, Number(0)),
-    Compare(Quotient(Knob("M"), Sum((Knob("S"), Number(1)))), Op.AT_LEAST, Number(16.5)),
-    Compare(Remainder(Sum((Knob("M"), Knob("N"))), Sum((Knob("S"), Number(1)))), Op.EQUAL, Number(0)),
-    Compare(Product(()), Op.AT_MOST, Knob("S")),
+    Compare(Product((KnobTerm("M"), KnobTerm("N"), KnobTerm("T", View.BYTES))), Op.AT_MOST, Number(2048)),
+    Compare(KnobTerm("M", View.POWER), Op.AT_LEAST, Sum((KnobTerm("N"), Number(4)))),
+    Compare(KnobTerm("M", View.EVEN_PART), Op.EQUAL, Number(16)),
+    Compare(
+        Max((KnobTerm("M"), KnobTerm("N"))), Op.UNEQUAL, Min((Number(64), Product((KnobTerm("S"), KnobTerm("M")))))
+    ),
+    Compare(RoundUp(Sum((KnobTerm("N"), KnobTerm("S"))), 16), Op.AT_MOST, KnobTerm("M")),
+    Compare(Remainder(Product((KnobTerm("N"), KnobTerm("S"))), Number(4)), Op.EQUAL, Number(0)),
+    Compare(Quotient(KnobTerm("M"), Sum((KnobTerm("S"), Number(1)))), Op.AT_LEAST, Number(16.5)),
+    Compare(Remainder(Sum((KnobTerm("M"), KnobTerm("N"))), Sum((KnobTerm("S"), Number(1)))), Op.EQUAL, Number(0)),
+    Compare(Product(()), Op.AT_MOST, KnobTerm("S")),
     Member("F", (1, 2)),
     Member("F", (False,)),
     Member("F", (True, 0), inside=False),

@@ -10,10 +10,11 @@ import pytest
 from maps import joint_map, tried
 
 from gluonmap.model import codec
+from gluonmap.model.candidate import Stage
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import Joint
-from gluonmap.model.relations import AnyOf, Compare, Knob, Max, Nogood, Number, Op, Relation, RoundUp, Written
-from gluonmap.model.space_map import SpaceMap
+from gluonmap.model.relations import AnyOf, Compare, KnobTerm, Max, Nogood, Number, Op, Relation, RoundUp, Written
+from gluonmap.model.space_map import ExecutedStage, SpaceMap
 
 
 def stored(tmp_path: Path, space: SpaceMap) -> Path:
@@ -25,6 +26,21 @@ def stored(tmp_path: Path, space: SpaceMap) -> Path:
 def test_a_map_that_was_written_is_read_as_it_was(tmp_path: Path) -> None:
     space = joint_map(tried=[tried({"M": 64})])
     assert codec.read_map(stored(tmp_path, space)) == space
+
+
+def test_a_map_with_a_former_key_is_read_as_one_with_its_key_today(tmp_path: Path) -> None:
+    space = msgspec.structs.replace(joint_map(), execution=ExecutedStage(Stage.RUN, "the CPU"))
+    path = stored(tmp_path, space)
+    text = path.read_text()
+    assert text.count('"execution": {') == 1
+    path.write_text(text.replace('"execution": {', '"on_device": {'))
+    assert codec.read_map(path) == space
+
+
+def test_no_key_of_a_map_today_is_a_former_one() -> None:
+    keys = {field.encode_name for field in msgspec.structs.fields(SpaceMap)}
+    assert set(codec.RENAMED_KEYS.values()) <= keys
+    assert not codec.RENAMED_KEYS.keys() & keys
 
 
 def test_what_fits_stands_on_one_line_and_nothing_is_wider_that_could_be_broken() -> None:
@@ -56,7 +72,7 @@ def with_relation(relation: Relation) -> Callable[[Joint], Joint]:
         (with_relation(AnyOf(())), "no parts"),
         (with_relation(Nogood(())), "no cells"),
         (with_relation(Compare(Max(()), Op.AT_MOST, Number(1))), "no parts"),
-        (with_relation(Compare(RoundUp(Knob("M"), 0), Op.AT_MOST, Number(1))), "multiple of nothing"),
+        (with_relation(Compare(RoundUp(KnobTerm("M"), 0), Op.AT_MOST, Number(1))), "multiple of nothing"),
         (with_relation(Written("max(" + "M," * 20_000 + "1) > 0")), "too long"),
     ],
 )

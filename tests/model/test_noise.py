@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gluonmap.model.noise import LEAST_ROUNDS, Standing, compare, floor_of, leaders, ratio_of
+from gluonmap.model.noise import LEAST_ROUNDS, RaceStanding, compare, floor_of, leaders, ratio_of
 
 
 def rounds(count: int, seed: int, *factors: float, noise: float = 0.003, drift: float = 0.3) -> list[list[float]]:
@@ -22,29 +22,29 @@ def rounds(count: int, seed: int, *factors: float, noise: float = 0.003, drift: 
 def test_a_program_against_itself_is_a_tie_once_the_floor_is_known(seed: int) -> None:
     one, twin, other = rounds(15, seed, 1.0, 1.0, 1.0)
     floor = floor_of([(one, twin)])
-    assert compare(one, twin, floor).standing is Standing.TIE
-    assert compare(other, one, floor).standing is Standing.TIE
+    assert compare(one, twin, floor).standing is RaceStanding.TIE
+    assert compare(other, one, floor).standing is RaceStanding.TIE
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_three_percent_are_seen_through_a_drift_of_thirty(seed: int) -> None:
     slow, twin, fast = rounds(15, seed, 1.0, 1.0, 0.97)
     floor = floor_of([(slow, twin)])
-    assert compare(fast, slow, floor).standing is Standing.WIN
-    assert compare(slow, fast, floor).standing is Standing.LOSS
+    assert compare(fast, slow, floor).standing is RaceStanding.WIN
+    assert compare(slow, fast, floor).standing is RaceStanding.LOSS
     assert leaders({"slow": slow, "fast": fast}, floor) == ["fast"]
 
 
 def test_a_difference_within_the_floor_is_a_tie_however_sure_it_is() -> None:
     base = [1.0] * 20
-    assert compare([0.99] * 20, base, floor=0.02).standing is Standing.TIE
-    assert compare([0.97] * 20, base, floor=0.02).standing is Standing.WIN
+    assert compare([0.99] * 20, base, floor=0.02).standing is RaceStanding.TIE
+    assert compare([0.97] * 20, base, floor=0.02).standing is RaceStanding.WIN
 
 
 def test_too_few_rounds_prove_nothing() -> None:
     few = LEAST_ROUNDS - 1
-    assert compare([0.5] * few, [1.0] * few, floor=0.0).standing is Standing.TIE
-    assert compare([0.5] * LEAST_ROUNDS, [1.0] * LEAST_ROUNDS, floor=0.0).standing is Standing.WIN
+    assert compare([0.5] * few, [1.0] * few, floor=0.0).standing is RaceStanding.TIE
+    assert compare([0.5] * LEAST_ROUNDS, [1.0] * LEAST_ROUNDS, floor=0.0).standing is RaceStanding.WIN
 
 
 def test_all_that_do_not_lose_to_the_fastest_lead() -> None:
@@ -82,5 +82,5 @@ def test_the_interval_is_as_sure_as_it_says(count: int) -> None:
 def test_a_pair_never_wins_against_its_own_floor(pairs: list[tuple[float, float]]) -> None:
     one, other = [p[0] for p in pairs], [p[1] for p in pairs]
     floor = floor_of([(one, other)])
-    assert compare(one, other, floor).standing is Standing.TIE
-    assert compare(other, one, floor).standing is Standing.TIE
+    assert compare(one, other, floor).standing is RaceStanding.TIE
+    assert compare(other, one, floor).standing is RaceStanding.TIE

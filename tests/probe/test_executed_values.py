@@ -13,7 +13,7 @@ from gluonmap.model.candidate import Stage
 from gluonmap.model.joint_map import Standing
 from gluonmap.model.knobs import Effect
 from gluonmap.model.outcomes import Feasibility, feasibility
-from gluonmap.model.space_map import Measured, OnDevice, ValueMap
+from gluonmap.model.space_map import ExecutedStage, Measured, ValueMap
 from gluonmap.probe import execute_programs
 from gluonmap.query.feasibility import Basis, Judge, execution_constraints, judgement_of
 from gluonmap.query.reduced_space import reduced_space_of
@@ -54,7 +54,7 @@ def test_a_value_that_failed_in_the_compiler_alone_is_no_matter_of_executions() 
 
 def test_after_a_bare_launch_nothing_is_concluded_from_single_values() -> None:
     space = executed(joint_map(), M=unsafe(16))
-    assert execution_constraints(replace(space, on_device=OnDevice(Stage.LAUNCH, "NVIDIA H200"))) == ()
+    assert execution_constraints(replace(space, execution=ExecutedStage(Stage.LAUNCH, "NVIDIA H200"))) == ()
 
 
 def test_the_reduced_space_and_kernel_tuner_leave_such_values_out() -> None:

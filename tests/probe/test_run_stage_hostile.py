@@ -16,7 +16,7 @@ from project import Project
 from gluonmap import cdna
 from gluonmap.model.candidate import Call, Candidate, Stage, Trial, Value
 from gluonmap.model.outcomes import Outcome
-from gluonmap.model.verdict import Fault, Finding, Program, Verdict
+from gluonmap.model.verdict import Fault, Program, SanitizerFinding, Verdict
 from gluonmap.runner import diagnostics, environment
 from gluonmap.runner.processes import Ending
 from gluonmap.spec import small_problems
@@ -285,7 +285,7 @@ def test_only_an_instruction_makes_a_program_one_with_atomics(line: str, atomic:
 
 def test_a_sum_in_an_output_that_the_reference_does_not_read_gets_advice() -> None:
     def said(instruction: str) -> str:
-        return str(execute.Unsafe([Finding("global memory read before it was written", instruction, 0)]))
+        return str(execute.Unsafe([SanitizerFinding("global memory read before it was written", instruction, 0)]))
 
     assert said("global_atomic_add_f32 v0, v1, s[0:1]").endswith("gave only if reference() reads it too")
     assert said("global_load_dword v0, v1, s[0:1]") == "global_load_dword v0, v1, s[0:1] (wave 0)"

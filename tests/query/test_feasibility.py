@@ -15,7 +15,7 @@ from gluonmap.model.candidate import Stage
 from gluonmap.model.errors import UnknownKnob
 from gluonmap.model.joint_map import Standing, Unstable, Verified
 from gluonmap.model.outcomes import Feasibility, Outcome
-from gluonmap.model.relations import AnyOf, Compare, Knob, Member, Nogood, Number, Op, Product, Relation, Written
+from gluonmap.model.relations import AnyOf, Compare, KnobTerm, Member, Nogood, Number, Op, Product, Relation, Written
 from gluonmap.model.verdict import Fault, Program, Resources, Verdict
 from gluonmap.query.feasibility import Basis, Judge, complete, judgement_of
 
@@ -48,7 +48,7 @@ def test_a_parameter_that_is_fixed_is_refused_with_its_reason() -> None:
 
 
 def test_a_map_without_a_joint_part_knows_single_moves_only() -> None:
-    space = single_map(relations=[Compare(Knob("M"), Op.AT_MOST, Number(64))])
+    space = single_map(relations=[Compare(KnobTerm("M"), Op.AT_MOST, Number(64))])
     assert of(space) == ("feasible", "compiled")
     assert of(space, M=64) == ("feasible", "compiled")
     assert of(space, M=128) == ("infeasible", "compiled")
@@ -114,8 +114,8 @@ def test_a_compile_wins_over_the_constraints_and_the_disagreement_is_said() -> N
 
 
 def test_of_the_violated_constraints_those_are_named_that_say_something_of_their_own() -> None:
-    doubted = replace(constraint(Compare(Knob("M"), Op.AT_MOST, Number(64)), Standing.READ), confirmed=False)
-    implied = constraint(Compare(Knob("N"), Op.AT_MOST, Number(64)), Standing.IMPLIED)
+    doubted = replace(constraint(Compare(KnobTerm("M"), Op.AT_MOST, Number(64)), Standing.READ), confirmed=False)
+    implied = constraint(Compare(KnobTerm("N"), Op.AT_MOST, Number(64)), Standing.IMPLIED)
     both = [doubted, constraint(BUDGET), implied, constraint(BUDGET)]
     config = {**BASELINE, "M": 128, "N": 128}
     found = judgement_of(joint_map(relations=(), constraints=both), config)
@@ -131,7 +131,7 @@ def test_a_single_move_keeps_what_the_screen_knows_of_it() -> None:
 
 
 def test_a_restriction_makes_infeasible_and_says_nothing_of_the_compiler() -> None:
-    ban = constraint(Compare(Knob("M"), Op.AT_MOST, Number(64)), Standing.GIVEN)
+    ban = constraint(Compare(KnobTerm("M"), Op.AT_MOST, Number(64)), Standing.GIVEN)
     space = joint_map(relations=(), constraints=[ban], tried=[tried({"M": 128, "N": 64}, "PASS")])
     assert of(space, M=128, N=16) == ("infeasible", "predicted")
     assert of(space, M=4096) == ("infeasible", "predicted")
@@ -210,7 +210,7 @@ def test_a_fresh_answer_is_set_beside_the_constraints() -> None:
 
 RELATIONS: list[Relation] = [
     BUDGET,
-    Compare(Product((Knob("M"), Knob("N"))), Op.AT_LEAST, Number(512)),
+    Compare(Product((KnobTerm("M"), KnobTerm("N"))), Op.AT_LEAST, Number(512)),
     AnyOf((Member("FLAG", (False,)), Member("MODE", (None, ".cg")))),
     Nogood((("FLAG", True), ("STAGES", 1))),
     Nogood((("MODE", None), ("M", 128))),

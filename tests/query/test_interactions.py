@@ -14,7 +14,7 @@ from spaces import spaces
 from gluonmap.constraints import counting
 from gluonmap.constraints.semantics import holds, scope_of
 from gluonmap.model.joint_map import Inertness, ValueClasses
-from gluonmap.model.relations import Compare, Knob, Member, Number, Op, Product
+from gluonmap.model.relations import Compare, KnobTerm, Member, Number, Op, Product
 from gluonmap.query import interactions
 from gluonmap.query.interactions import PairCell, ProgramCell, feasible_pairs, program_pairs
 
@@ -74,8 +74,8 @@ def test_knobs_that_no_constraint_ties_make_no_pair() -> None:
 
 
 def test_the_closest_tied_pair_comes_first() -> None:
-    loose = Compare(Product((Knob("M"), Knob("N"))), Op.AT_MOST, Number(8192))
-    close = Compare(Product((Knob("M"), Knob("STAGES"))), Op.AT_MOST, Number(128))
+    loose = Compare(Product((KnobTerm("M"), KnobTerm("N"))), Op.AT_MOST, Number(8192))
+    close = Compare(Product((KnobTerm("M"), KnobTerm("STAGES"))), Op.AT_MOST, Number(128))
     first, second = feasible_pairs(joint_map([loose, close]))[:2]
     assert ((first.down, first.across), (second.down, second.across)) == (("M", "STAGES"), ("M", "N"))
     assert first.strength > second.strength

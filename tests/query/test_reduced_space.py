@@ -17,7 +17,7 @@ from gluonmap.constraints.counting import TooEntangled
 from gluonmap.constraints.semantics import holds, words
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Inertness, ValueClasses, Verified
-from gluonmap.model.relations import Bound, Compare, Knob, Member, Number, Op, Product, Relation, Written
+from gluonmap.model.relations import Bound, Compare, KnobTerm, Member, Number, Op, Product, Relation, Written
 from gluonmap.model.verdict import Resources
 from gluonmap.query import reduced_space as programs
 from gluonmap.query.reduced_space import ReducedSpace, one_per_launch, reduced_space
@@ -75,7 +75,7 @@ def test_classes_that_share_a_value_are_one_where_both_hold() -> None:
 
 
 def test_a_condition_may_read_the_knob_itself() -> None:
-    below = Compare(Product((Knob("waves"), Number(4))), Op.AT_MOST, Knob("warps"))
+    below = Compare(Product((KnobTerm("waves"), Number(4))), Op.AT_MOST, KnobTerm("warps"))
     space = reduced_space(
         {"warps": (4, 8), "waves": (0, 1, 2, 4)},
         {"warps": 4, "waves": 0},
@@ -139,7 +139,7 @@ def cases(draw: st.DrawFn) -> Case:
     def relation() -> Relation:
         if draw(st.booleans()):
             return Member(draw(knobs), (draw(st.sampled_from((1, 2, 4))),), inside=draw(st.booleans()))
-        factors = tuple(Knob(name) for name in draw(st.lists(knobs, min_size=1, max_size=2, unique=True)))
+        factors = tuple(KnobTerm(name) for name in draw(st.lists(knobs, min_size=1, max_size=2, unique=True)))
         return Compare(Product(factors), draw(st.sampled_from(list(Op))), Number(2 ** draw(st.integers(0, 4))))
 
     def inert() -> Inertness:

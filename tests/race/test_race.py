@@ -26,7 +26,7 @@ from gluonmap.model import codec
 from gluonmap.model.candidate import Candidate, Config
 from gluonmap.model.errors import UsageError
 from gluonmap.model.joint_map import Verified
-from gluonmap.model.noise import Standing
+from gluonmap.model.noise import RaceStanding
 from gluonmap.model.race_record import RaceRecord
 from gluonmap.model.verdict import Resources
 from gluonmap.race.lineup import RaceLineup
@@ -178,7 +178,10 @@ def test_sizes_whose_winners_cost_each_other_are_split() -> None:
         ("M=16", "M=16"): 1.0, ("M=16", "M=4096"): 2.5, ("M=4096", "M=16"): 1.6, ("M=4096", "M=4096"): 1.0,
         (ONE_FOR_ALL, "M=16"): 1.4, (ONE_FOR_ALL, "M=4096"): 1.1,
     }  # fmt: skip
-    assert [costs[key].standing for key in [("M=16", "M=4096"), ("M=16", "M=16")]] == [Standing.LOSS, Standing.TIE]
+    assert [costs[key].standing for key in [("M=16", "M=4096"), ("M=16", "M=16")]] == [
+        RaceStanding.LOSS,
+        RaceStanding.TIE,
+    ]
     assert (result.winners["M=16"]["n"], result.winners["M=4096"]["n"], result.one_for_all["n"]) == (1, 2, 3)
     assert {name: config["n"] for name, config in result.serves.items()} == {"M=16": 1, "M=4096": 2}
     assert result.split

@@ -14,8 +14,8 @@ from gluonmap.diff.comparison import difference
 from gluonmap.model.candidate import Stage
 from gluonmap.model.joint_map import Refused
 from gluonmap.model.knobs import Effect
-from gluonmap.model.space_map import Measured, OnDevice, SpaceMap, ValueMap
-from gluonmap.model.verdict import Check, Figures, Finding, OutputError, Resources
+from gluonmap.model.space_map import ExecutedStage, Measured, SpaceMap, ValueMap
+from gluonmap.model.verdict import Check, Figures, OutputError, Resources, SanitizerFinding
 from gluonmap.report import execution, markdown, run_figures, terminal
 from gluonmap.report.diff import sections
 from gluonmap.report.diff.run_figures import lines as run_figure_changes
@@ -32,7 +32,9 @@ from gluonmap.report.tables import (
 
 BASE = Figures({"mfma": 25, "vector": 75}, 2, 8, 4, 120, 100, 16, 100, 6400)
 CLASHING = replace(BASE, lds_passes=400, global_lines=200)
-UNWRITTEN = Finding("LDS read before it was written", "ds_read_b32 v1, v0", 0, place="lib.py:4 called from k.py:1")
+UNWRITTEN = SanitizerFinding(
+    "LDS read before it was written", "ds_read_b32 v1, v0", 0, place="lib.py:4 called from k.py:1"
+)
 
 
 def live(value: int, digest: str, found: Figures | None, check: Check = RIGHT) -> ValueMap:
@@ -223,7 +225,7 @@ def test_many_programs_refused_for_one_reason_are_one_statement() -> None:
 
 
 def test_on_a_device_the_words_are_those_of_a_device() -> None:
-    space = replace(a_run(), on_device=OnDevice(Stage.CHECK, "AMD Instinct MI300X"))
+    space = replace(a_run(), execution=ExecutedStage(Stage.CHECK, "AMD Instinct MI300X"))
     assert execution.title(space) == "On AMD Instinct MI300X, up to CHECK"
     assert "median µs" in execution.shown_heads(space)
 

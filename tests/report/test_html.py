@@ -46,7 +46,7 @@ from gluonmap.model.joint_map import (
 from gluonmap.model.knobs import Effect
 from gluonmap.model.outcomes import Outcome
 from gluonmap.model.relations import Member
-from gluonmap.model.space_map import Measured, OnDevice
+from gluonmap.model.space_map import ExecutedStage, Measured
 from gluonmap.model.verdict import Check, OutputError, Resources, Timing
 from gluonmap.report.html import (
     knob_table,
@@ -131,6 +131,7 @@ def test_no_page_fetches_anything_and_only_its_own_script_may_run(made: dict[str
         assert [e.attributes["href"] for e in root.all("link")] == ["data:,"]
 
 
+@pytest.mark.long
 def test_the_same_map_gives_the_same_bytes_under_another_hash_seed(made: dict[str, Page]) -> None:
     program = (
         "import hashlib, sys; from pathlib import Path\n"
@@ -394,7 +395,7 @@ def test_what_a_device_said_stands_in_a_table_in_the_cells_and_beside_the_progra
     timed = tuple(replace(program, timing=right.timing) for program in space.joint.programs)
     space = replace(
         space,
-        on_device=OnDevice(Stage.TIME, "NVIDIA <H200>"),
+        execution=ExecutedStage(Stage.TIME, "NVIDIA <H200>"),
         measured=right,
         knobs={**space.knobs, "M": replace(space.knobs["M"], values=tuple(values))},
         joint=replace(space.joint, programs=timed, refused=(Refused({"M": 64}, "cc03", "WRONG", "CHECK", "x", "y"),)),

@@ -19,7 +19,7 @@ from gluonmap.model import codec
 from gluonmap.model.candidate import Candidate, Config, Stage, Value
 from gluonmap.model.errors import OracleFault, UsageError
 from gluonmap.model.outcomes import Outcome
-from gluonmap.model.relations import Compare, Knob, Number, Op, Relation
+from gluonmap.model.relations import Compare, KnobTerm, Number, Op, Relation
 from gluonmap.model.verdict import Reason, Verdict
 from gluonmap.query.explain import explain
 from gluonmap.query.feasibility import Judge, complete
@@ -454,6 +454,7 @@ def stored(project: Project, relation: Relation = PAIR_RULE, *, joint: bool = Tr
     return "pair.json"
 
 
+@pytest.mark.long
 def test_a_script_fails_and_passes_with_triton_alone(project: Project, fresh: Path) -> None:
     run = project.run("explain", stored(project), "A=16", "B=64", "C=2", "--repro", "out/assert.py", "--json")
     assert run.code == 1, run.stderr
@@ -499,9 +500,10 @@ SHOWN = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", LAYOUTS)
 def test_every_way_to_fail_is_shown_and_ends_one_process_of_the_script_only(project: Project, how: str) -> None:
-    name = stored(project, Compare(Knob("C"), Op.AT_MOST, Number(1)), joint=False)
+    name = stored(project, Compare(KnobTerm("C"), Op.AT_MOST, Number(1)), joint=False)
     body = f"def layout(warps):\n    if warps == 2:\n        {LAYOUTS[how].replace('    ', '        ') or 'pass'}\n"
     project.write("kernels/types_of_mine.py", KERNELS["kernels/types_of_mine.py"].replace("def layout(warps):\n", body))
     kernel = KERNELS["kernels/pair.py"].replace("layout(gl.num_warps())", "layout(4 if C == 1 else 2)")
@@ -532,6 +534,7 @@ def test_nothing_is_written_where_nothing_fails_and_nothing_is_compiled(project:
     assert not (project.root / "none.py").exists()
 
 
+@pytest.mark.long
 def test_a_kernel_that_needs_torch_is_refused_by_name(project: Project) -> None:
     name = stored(project)
     text = KERNELS["kernels/types_of_mine.py"].replace("return gl.Bl", "torch.int8\n    return gl.Bl")

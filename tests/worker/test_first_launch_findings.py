@@ -8,12 +8,14 @@ import pytest
 from gluonmap.cdna.text import Line
 from gluonmap.model import exitcode
 from gluonmap.model.candidate import Trial, Watch
-from gluonmap.model.verdict import Finding
+from gluonmap.model.verdict import SanitizerFinding
 from gluonmap.worker.check import Checker
 from gluonmap.worker.execute import Execute, Unsafe, own_place
 from gluonmap.worker.protocol import Evidence
 
-FINDING = Finding("global access out of bounds", "global_store_dword v[0:1], v2, off", 2, 7, "4 bytes behind", "k.py:3")
+FINDING = SanitizerFinding(
+    "global access out of bounds", "global_store_dword v[0:1], v2, off", 2, 7, "4 bytes behind", "k.py:3"
+)
 
 
 class UnsafeAtOnce(Execute):
