@@ -1025,6 +1025,7 @@ def test_out_writes_what_is_printed_without_it(tmp_path: Path, form: str) -> Non
 # ---- the real thing -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_kernel_built_to_differ_between_cdna3_and_cdna4(project: Project) -> None:
     kernel = project.kernel("differing")
     project.write(

@@ -31,7 +31,7 @@ from tuned_maps import (
 import gluonmap
 from gluonmap.export import python
 from gluonmap.handoff import autotune, configs, dropped, early_config_prune, launches
-from gluonmap.handoff.python_values import object_of
+from gluonmap.handoff.python_values import python_value
 from gluonmap.model import codec
 from gluonmap.model.candidate import Config
 from gluonmap.model.errors import GluonmapError, UnknownKnob, UsageError
@@ -179,13 +179,13 @@ def test_a_limit_below_one_is_refused() -> None:
 def test_spelled_values_are_made_as_the_kernel_takes_them() -> None:
     from triton.experimental.gluon import language as gl
 
-    assert object_of("py:gl.float16", {}) == gl.float16
-    assert object_of("py:float('-inf')", {}) == float("-inf")
-    assert object_of("py:gl.SwizzledSharedLayout(1, 1, 1, order=[1, 0])", {}) == gl.SwizzledSharedLayout(
+    assert python_value("py:gl.float16", {}) == gl.float16
+    assert python_value("py:float('-inf')", {}) == float("-inf")
+    assert python_value("py:gl.SwizzledSharedLayout(1, 1, 1, order=[1, 0])", {}) == gl.SwizzledSharedLayout(
         1, 1, 1, [1, 0]
     )
-    assert object_of("py:(MINE, [1, -2])", {"MINE": 7}) == (7, [1, -2])
-    assert (object_of("bf16", {}), object_of(3, {})) == ("bf16", 3)
+    assert python_value("py:(MINE, [1, -2])", {"MINE": 7}) == (7, [1, -2])
+    assert (python_value("bf16", {}), python_value(3, {})) == ("bf16", 3)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_spelled_values_are_made_as_the_kernel_takes_them() -> None:
 )
 def test_a_map_cannot_run_python(text: str) -> None:
     with pytest.raises(UsageError, match="cannot be made here"):
-        object_of(text, {})
+        python_value(text, {})
 
 
 # ---- pruning a list --------------------------------------------------------------------------------------------------
