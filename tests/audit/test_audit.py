@@ -161,7 +161,7 @@ def test_configs_that_are_written_out_are_read_from_the_text_alone(tmp_path: Pat
         ("[0]", 7, {"TILE": 64, "num_warps": 8, "num_stages": 3, "num_ctas": 1}),
         ("[1]", 8, {"TILE": 128, "HINT": ".cg", "num_warps": 4, "num_stages": 2, "num_ctas": 1}),
     ]
-    assert told.entries[1].said == {"TILE": 128, "HINT": ".cg", "num_stages": 2}
+    assert told.entries[1].written == {"TILE": 128, "HINT": ".cg", "num_stages": 2}
     assert told.entries[1].lines == {"TILE": 9, "HINT": 9, "num_stages": 10}
     assert told.notes == (f"{tmp_path}/configs.py: 1 triton.Config(…) are computed, not written out: not read",)
 
@@ -281,10 +281,10 @@ def test_an_option_at_its_default_that_nothing_turns_is_as_good_as_left_out() ->
 
 def test_sizes_that_names_tell_are_noted_where_they_make_another_program() -> None:
     bound, description, names = bound_to({"TILE": 64})  # for n = 32; the map's n is 64, and SPLIT is made of it
-    told = list(target_audit._unsaid([bound], description, names))
-    assert told[0] == "compiled for the sizes that the names of file and entry tell: n=32 (any)"
+    told = list(target_audit._default_notes([bound], description, names))
+    assert told[0] == "compiled for the sizes in the names of file and entry: n=32 (any)"
     same = replace(bound, moves={**bound.moves, "n": 64}, sizes={"n": 64})
-    assert not any("sizes" in note for note in target_audit._unsaid([same], description, names))
+    assert not any("sizes" in note for note in target_audit._default_notes([same], description, names))
 
 
 def test_options_that_somebody_wrote_are_tried_at_all_their_values() -> None:
@@ -381,10 +381,10 @@ def test_entries_of_one_program_are_duplicates_and_equal_buckets_a_notice(tmp_pa
     told = findings(checked(tmp_path, INERT, {"M_LEQ_16": one, "M_LEQ_32": other, "any": one}, "--json"))
     text = 'entries "M_LEQ_16" and "M_LEQ_32" are one program: they differ in FLAG (False, True) and N (16, 32), which'
     assert ("warning", "duplicate", f"{text} changes nothing between them") in told
-    assert ("notice", "repeated", "entries with one and the same configuration: M_LEQ_16 and any") in told
+    assert ("notice", "repeated", "entries with the same configuration: M_LEQ_16 and any") in told
     lines = "".join(json.dumps(each) + "\n" for each in (one, one))
     raced = findings(checked(tmp_path, INERT, lines, "--json", name="c.jsonl"))
-    assert ("warning", "duplicate", "the same configuration stands there more than once: line 1 and line 2") in raced
+    assert ("warning", "duplicate", "the same configuration occurs more than once: line 1 and line 2") in raced
 
 
 def test_a_key_that_the_signature_lost_is_told_with_the_nearest_that_there_is(tmp_path: Path) -> None:
@@ -634,6 +634,7 @@ def leaving(configs, named_args, **kwargs):
 """
 
 
+@pytest.mark.long
 def test_pruning_functions_run_apart_and_are_judged_by_the_map_and_compiles(project: Project) -> None:
     written(project)
     project.write("prune.py", PRUNE)
@@ -659,6 +660,7 @@ def test_pruning_functions_run_apart_and_are_judged_by_the_map_and_compiles(proj
     assert not [key for key in told if key[0] == "test"]
 
 
+@pytest.mark.long
 def test_what_a_map_knows_is_not_compiled_and_a_map_of_another_kernel_is_not_used(project: Project) -> None:
     written(project)
     project.write("c.json", '{"M_LEQ_16": {"A": 16}, "any": {"A": 4, "B": 16, "C": 2}}')

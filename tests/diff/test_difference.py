@@ -112,6 +112,7 @@ def test_the_lds_limits_of_cdna3_and_cdna4_in_their_gemms() -> None:
 # ---- a kernel built to differ ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_kernel_built_to_differ_between_cdna3_and_cdna4(project: Project) -> None:
     kernel = project.kernel("differing")
     project.write(

@@ -496,6 +496,7 @@ def pair(x, A: gl.constexpr, B: gl.constexpr, C: gl.constexpr):
 """
 
 
+@pytest.mark.long
 def test_a_configuration_that_hangs_is_infeasible_after_the_deadline(project: Project) -> None:
     name = written(project, PAIR_RULE)
     project.write("kernels/pair.py", ENDLESS)
@@ -505,6 +506,7 @@ def test_a_configuration_that_hangs_is_infeasible_after_the_deadline(project: Pr
     assert "no end within 3 s" in run.stdout
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_the_children_too(project: Project) -> None:
     name = written(project, PAIR_RULE)
     project.write("kernels/pair.py", ENDLESS)

@@ -454,6 +454,7 @@ def stored(project: Project, relation: Relation = PAIR_RULE, *, joint: bool = Tr
     return "pair.json"
 
 
+@pytest.mark.long
 def test_a_script_fails_and_passes_with_triton_alone(project: Project, fresh: Path) -> None:
     run = project.run("explain", stored(project), "A=16", "B=64", "C=2", "--repro", "out/assert.py", "--json")
     assert run.code == 1, run.stderr
@@ -499,6 +500,7 @@ SHOWN = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", LAYOUTS)
 def test_every_way_to_fail_is_shown_and_ends_one_process_of_the_script_only(project: Project, how: str) -> None:
     name = stored(project, Compare(KnobTerm("C"), Op.AT_MOST, Number(1)), joint=False)
@@ -532,6 +534,7 @@ def test_nothing_is_written_where_nothing_fails_and_nothing_is_compiled(project:
     assert not (project.root / "none.py").exists()
 
 
+@pytest.mark.long
 def test_a_kernel_that_needs_torch_is_refused_by_name(project: Project) -> None:
     name = stored(project)
     text = KERNELS["kernels/types_of_mine.py"].replace("return gl.Bl", "torch.int8\n    return gl.Bl")
