@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from gluonmap.model.candidate import Config
 from gluonmap.model.joint_map import Joint, Refused, Tried, Verified
-from gluonmap.model.outcomes import COMPILED, Outcome, is_evidence
+from gluonmap.model.outcomes import COMPILED, Outcome, is_evidence, named
 from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Figures, Resources, Timing, Verdict, digest_of
 
@@ -77,8 +77,10 @@ class Observation:
     @property
     def failed_on_device(self) -> bool:
         """It failed when it was executed. Constraints are learned from compiles and say nothing of that."""
-        harmless = ("", Outcome.PASS, Outcome.SKIPPED, Outcome.NOT_EXECUTED)
-        return self.origin is Origin.REFUSED or self.executed not in harmless
+        if self.origin is Origin.REFUSED or not self.executed:
+            return self.origin is Origin.REFUSED
+        outcome = named(self.executed)
+        return outcome is None or outcome.failed
 
 
 @dataclass(frozen=True)
