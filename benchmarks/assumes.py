@@ -1,4 +1,4 @@
-"""What `tl.assume(stride > 0)` changes on AMD: buffer operations and instructions of one GEMM, by the installed Triton.
+"""Measure the effect of `tl.assume(stride > 0)` on AMD: buffer operations and instructions of one GEMM.
 
     python benchmarks/assumes.py
 

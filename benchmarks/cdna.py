@@ -1,4 +1,4 @@
-"""What executing machine code costs: a GEMM's work-groups, with and without the sanitizer, against their compile.
+"""Measure the cost of executing machine code: a GEMM's work-groups, with and without the sanitizer, and their compile.
 
     python benchmarks/cdna.py [--repeats 15] [--out benchmarks/cdna.md]
 
@@ -137,7 +137,7 @@ def main() -> None:
     lines = [
         f"`python benchmarks/cdna.py --repeats {chosen.repeats}`: Triton {triton.__version__}, Python "
         f"{platform.python_version()}, numpy {np.__version__}, {os.cpu_count()} cores, one thread, no GPU. "
-        "Times are of the processor; instructions are counted once for all waves that execute them together.",
+        "Times are processor times. An instruction counts once for all waves that execute it together.",
         "",
         "| what | target | instructions | least | median | sanitizer | parse and generate | compile |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -146,8 +146,8 @@ def main() -> None:
     text = "\n".join(lines) + "\n"
     print(text)
     if chosen.out:
-        head = "# Executing machine code\n\nWhat `gluonmap.cdna` costs, beside the compile that it follows.\n\n"
-        # What stands below it there was measured otherwise.
+        head = "# Executing machine code\n\nThe cost of `gluonmap.cdna`, next to the compile that it follows.\n\n"
+        # The sections below the table come from other measurements, so keep them.
         _, mark, rest = (chosen.out.read_text() if chosen.out.exists() else "").partition("\n## ")
         chosen.out.write_text(head + text + mark + rest)
 

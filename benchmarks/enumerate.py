@@ -4,7 +4,7 @@
         [--limit N] [--journal-root DIR] [--role ROLE --origin OWNER/REPO/PATH --commit SHA]
 
 The knobs are those given with `--domain`, else all that `gluonmap probe` would turn. A run that was interrupted goes on
-where it stopped. With `--role`, the table's counts go to `index.json` beside it.
+where it stopped. With `--role`, the table's counts go to `index.json` next to it.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def scored(
     *,
     deep: bool = False,
 ) -> tuple[Learned, Score, float]:
-    """What was learned, its score, and the learner's milliseconds a question."""
+    """Return the learned model, its score, and the learner's milliseconds per question."""
     watcher, others = ModelWatcher(*judged), Clock()
     watch: Callable[[LearningProgress], None] = others.timed(watcher)
     start = time.process_time()
@@ -116,7 +116,7 @@ def table_runs(group: str, tables: Sequence[tuple[RecordedTable, str]], seeds: i
 
 
 def kernel_tables() -> list[tuple[RecordedTable, str]]:
-    """The tables of the index, those to be scored on first."""
+    """Return the tables of the index; those with the role "score" come first."""
     index = json.loads((TABLES / "index.json").read_text(encoding="utf-8"))
     found = []
     for name, entry in sorted(index.items(), key=lambda item: (item[1]["role"] != "score", item)):
@@ -136,7 +136,7 @@ def oracle_runs(group: str, hidden: Sequence[oracles.Hidden], seeds: int) -> Ite
 
 
 def exact_scopes(oracle: oracles.Hidden, learned: Learned) -> tuple[int, int]:
-    """Reasons whose constraints read exactly the knobs of the hidden rules, and reasons that occur."""
+    """Return the number of reasons whose constraints read exactly the hidden rules' knobs, and of all reasons."""
     hidden = oracle.scopes()
     found: dict[ReasonKey, frozenset[str]] = {}
     for item in learned.constraints:
@@ -149,7 +149,7 @@ def exact_scopes(oracle: oracles.Hidden, learned: Learned) -> tuple[int, int]:
 
 
 def goals(runs: Sequence[Run]) -> Iterator[tuple[str, str, str, bool]]:
-    """What is wanted, the goal, what was measured, and whether that meets it; only of groups that ran."""
+    """Yield the subject of each goal, the goal, the measured figure, and whether it is met, for the groups that ran."""
     of: dict[str, list[Run]] = {group: [run for run in runs if run.group == group] for group in GROUPS}
     real = [run for run in [*of["recorded"], *of["kernels"]] if run.role != "score"]
     if wide := [run for run in real if run.size >= 1_000]:
@@ -212,7 +212,7 @@ def _extremes(values: Sequence[int | None]) -> str:
 
 
 def summary(runs: Sequence[Run]) -> str:
-    """The whole report, in Markdown."""
+    """Return the whole report in Markdown."""
     lines = [
         "# How few questions the learner needs",
         "",
@@ -225,12 +225,12 @@ def summary(runs: Sequence[Run]) -> str:
             for what, goal, measured, met in goals(runs)
         ),
         "",
-        "*exact*: questions after which the model was right on every row for good (spaces above two million",
-        "configurations: on 400,000 drawn ones). *before validation*: questions before those for the certificate.",
-        f"*within*: runs exact within {WITHIN} questions. *ms*: the learner's own processor time a question, on one",
-        "core of a machine that others used too. *scopes exact*: reasons whose constraints read exactly the knobs of",
-        "the hidden rules; rules that no configuration fails for are left out, and reasons that differ in numbers only",
-        "are one.",
+        "*exact*: number of questions after which the model was right on every row and stayed right (in spaces above",
+        "two million configurations: on 400,000 drawn ones). *before validation*: questions before those for the",
+        f"certificate. *within*: runs exact within {WITHIN} questions. *ms*: the learner's own processor time per",
+        "question, on one core of a machine that others used too. *scopes exact*: reasons whose constraints read",
+        "exactly the knobs of the hidden rules. Rules that no configuration violates are left out. Reasons that",
+        "differ only in numbers count as one.",
         "",
     ]
     for group in dict.fromkeys(run.group for run in runs):
@@ -243,7 +243,7 @@ def summary(runs: Sequence[Run]) -> str:
 def _table(runs: Sequence[Run]) -> Iterator[str]:
     columns = ("space", "role", "configurations", "runs", "exact", "within", "exact at: median", "worst")
     columns += ("before validation: median", "worst", "precision, worst", "recall, worst", "ms", "scopes exact")
-    kept = [i for i, name in enumerate(columns) if _is_told(name, runs)]
+    kept = [i for i, name in enumerate(columns) if _is_filled(name, runs)]
     yield f"| {' | '.join(columns[i] for i in kept)} |"
     yield "| --- " * len(kept) + "|"
     for name in [*dict.fromkeys(run.name for run in runs), "**all**"]:
@@ -251,8 +251,8 @@ def _table(runs: Sequence[Run]) -> Iterator[str]:
         yield f"| {' | '.join(cells[i] for i in kept)} |"
 
 
-def _is_told(column: str, runs: Sequence[Run]) -> bool:
-    """Tables have roles, oracles have scopes."""
+def _is_filled(column: str, runs: Sequence[Run]) -> bool:
+    """Return whether any run fills the column: only tables have roles, only oracles have scopes."""
     if column == "role":
         return any(run.role for run in runs)
     return column != "scopes exact" or any(run.scopes[1] for run in runs)

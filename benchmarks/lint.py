@@ -1,8 +1,8 @@
-"""A sample of what `gluonmap lint` finds in a checkout, with the code around it, to be judged by reading.
+"""Print a sample of the findings of `gluonmap lint` in a checkout, with the code around each, for a reader to judge.
 
     python benchmarks/lint.py CHECKOUT/aiter/ops/triton --seed 5
 
-How the last one was judged: benchmarks/lint.md.
+benchmarks/lint.md says how the last sample was judged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from gluonmap.lint import RULES, LintFinding, LintSettings, lint
 
 ALL_OF = 31
-"""Findings of one code up to which all are shown; of more, a draw of 30."""
+"""Largest number of findings of one code that are all shown; of more, 30 are drawn."""
 
 
 def main() -> None:
@@ -25,18 +25,18 @@ def main() -> None:
     options.add_argument("folder", type=Path)
     options.add_argument("--seed", type=int, default=5)
     options.add_argument("--lines", type=int, default=4, help="lines of code around each")
-    told = options.parse_args()
+    chosen = options.parse_args()
     start = time.perf_counter()
-    found = lint([told.folder], LintSettings(frozenset(RULES)))
+    found = lint([chosen.folder], LintSettings(frozenset(RULES)))
     print(f"{found.files} files in {time.perf_counter() - start:.1f} s")
     by_code: dict[str, list[LintFinding]] = {}
     for item in found.findings:
         by_code.setdefault(item.code, []).append(item)
     print(dict(Counter(item.code for item in found.findings)))
     for items in (by_code[code] for code in sorted(by_code)):
-        drawn = items if len(items) <= ALL_OF else random.Random(told.seed).sample(items, 30)
+        drawn = items if len(items) <= ALL_OF else random.Random(chosen.seed).sample(items, 30)
         for item in sorted(drawn, key=lambda item: (item.path, item.line)):
-            _show(item, told.folder, told.lines)
+            _show(item, chosen.folder, chosen.lines)
 
 
 def _show(item: LintFinding, folder: Path, around: int) -> None:

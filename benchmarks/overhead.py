@@ -1,4 +1,4 @@
-"""What isolation costs and what the warm server saves, as ratios within one run.
+"""Measure the cost of isolation and the gain of the warm server, as ratios within one run.
 
     python benchmarks/overhead.py [--repeats 5] [--out benchmarks/overhead.md]
 
@@ -39,8 +39,8 @@ PASSING = ({"GROUP_SIZE_M": 4}, {"NUM_KSPLIT": 2}, {"waves_per_eu": 2})
 FAILING = ({"BLOCK_SIZE_M": 128}, {"BLOCK_SIZE_K": 512}, {"num_warps": 4})
 LIMITS = Limits(deadline_s=120.0, memory_bytes=0)
 
-# The least that compiles one candidate in a process of its own: what a script without this tool would do. Where torch
-# is installed, Triton's AMD back end imports it to look at a tensor's size, so the table says whether it is.
+# The smallest script that compiles one candidate in its own process, as a user without this tool would write it.
+# Triton's AMD back end imports torch, if it is installed, to read a tensor's size, so the table says whether it is.
 FRESH = """
 import importlib.util, json, sys
 from types import SimpleNamespace
@@ -65,7 +65,7 @@ module.gemm_mxfp4.warmup(grid=(1,), **args, **config)
 
 
 def fresh(candidate: Candidate) -> tuple[float, float]:
-    """Wall seconds of one candidate in a fresh interpreter; its compile is not told apart (0)."""
+    """Return the wall seconds of one candidate in a fresh interpreter, and 0: its compile is not timed separately."""
     asked = json.dumps([str(KERNEL), candidate.args, candidate.config])
     with tempfile.TemporaryDirectory() as cache:
         started = time.perf_counter()
@@ -75,7 +75,7 @@ def fresh(candidate: Candidate) -> tuple[float, float]:
 
 
 def forked(isolation: Isolation, warm: object) -> Callable[[Candidate], tuple[float, float]]:
-    """Wall and compile seconds of one candidate in a fork of the base server, or of the warm one."""
+    """Return a function for the wall and compile seconds of one candidate in a fork of the base or warm server."""
     file = KernelFile(str(KERNEL), "gemm_mxfp4")
 
     def ask(candidate: Candidate) -> tuple[float, float]:

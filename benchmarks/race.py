@@ -5,7 +5,7 @@
 
 Parts, each of which leaves FOLDER/PART.json: `dies` (the nominal space given to plain triton.autotune), `cold` (from
 empty caches to tuned, against plain triton.autotune over the same list), `sweep` (every feasible configuration timed,
-then the best of them beside the race's winner), `repeat` (the same race many times), `torch` (against torch's matmul,
+then the best of them next to the race's winner), `repeat` (the same race many times), `torch` (against torch's matmul,
 and numbers at sizes that no tile divides). `write` makes the table of them, and of what `gluonmap race --regimes` left
 as *.split.json in FOLDER. Needs a GPU of capability 9.0 and a map that this Triton made.
 """
@@ -58,7 +58,7 @@ COLD = 128
 ODD_SHAPES = ((1000, 777, 520), (17, 4096, 1032), (4097, 129, 264), (1, 8, 8))
 
 
-# -- in a process of its own -------------------------------------------------------------------------------------------
+# -- in a separate process ---------------------------------------------------------------------------------------------
 
 
 def _launcher(shape: tuple[int, int, int]) -> tuple[Any, Callable[[Config], Callable[[], Any]]]:
@@ -159,7 +159,7 @@ def child_plain(configs: list[Config], shape: tuple[int, int, int]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What all parts share."""
+    """Inputs that all parts share."""
 
     space: SpaceMap
     out: Path
@@ -211,13 +211,13 @@ def part_cold(setting: Setting) -> dict[str, Any]:
     configs = list(line.configs[:-1])
     with _cold() as cache:
         done, wall = _child("plain", configs, setting.shape, cache, timeout=500)
-    told = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"failed": done.stderr[-500:]}
+    figures = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"failed": done.stderr[-500:]}
     return {"configurations": len(configs), "cores": CORES, "gluonmap": runs, "gluonmap_triton_timing": prepared,
-            "plain": {**told, "wall_s": wall}}  # fmt: skip
+            "plain": {**figures, "wall_s": wall}}  # fmt: skip
 
 
 def part_sweep(setting: Setting) -> dict[str, Any]:
-    """Every feasible configuration that compiles in time, timed apart; then the best beside the race's winner."""
+    """Time every feasible configuration that compiles in time, then the best of them next to the race's winner."""
     feasible = [{**setting.space.baseline, **config} for config in reduced_space_of(setting.space).listed()]
     line = races.line_up(setting.space, PROBE, {"": setting.sizes}, jobs=CORES)
     whole = _with(line, feasible, setting)
@@ -400,7 +400,7 @@ def _cold() -> Iterator[str]:
 def _child(
     what: str, configs: Sequence[Config], shape: Sequence[int], cache: str, timeout: float, kernel: Path = KERNEL
 ) -> tuple[subprocess.CompletedProcess[str], float]:
-    """A part in an interpreter of its own, and its seconds; status -9 where it is killed at the time limit."""
+    """Run a part in a separate interpreter; return its process and seconds. Status -9: the time limit killed it."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump([list(configs), list(shape)], file)
         file.flush()
@@ -430,8 +430,8 @@ def written(folder: Path) -> str:
         "# Races",
         "",
         f"The bundled Hopper GEMM (kernels/hopper/gemm_fp16.py, TMA and wgmma) on {machine}.",
-        "Written by `python benchmarks/race.py write` from what its parts measured. Times are of one machine on one",
-        "day: read the ratios.",
+        "`python benchmarks/race.py write` wrote this page from the measurements of its parts. All times are of one",
+        "machine on one day: read the ratios.",
     ]
     for name in ("dies", "cold", "sweep", "repeat", "torch"):
         if name in parts:
@@ -566,8 +566,8 @@ def table_split(split: dict[str, Any]) -> list[str]:
     rows: dict[str, dict[str, str]] = {}
     for item in split["penalties"]:
         ratio = item["comparison"]["ratio"]
-        told = f"{ratio['ratio']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})"
-        rows.setdefault(item["served"], {})[item["at"]] = "1" if item["served"] == item["at"] else told
+        text = f"{ratio['ratio']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})"
+        rows.setdefault(item["served"], {})[item["at"]] = "1" if item["served"] == item["at"] else text
     lines = ["## Regimes: times with another one's winner, of the own winner's", "", f"{split['verdict']}.", ""]
     lines += ["| winner of | " + " | ".join(f"at {name}" for name in names) + " |", "| --- |" + " --- |" * len(names)]
     lines += [f"| {name} | " + " | ".join(costs[at] for at in names) + " |" for name, costs in rows.items()]

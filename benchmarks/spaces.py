@@ -1,9 +1,9 @@
-"""What it takes to count and to choose from a space, as ratios to a numpy mask over the product in the same run.
+"""Measure the counting of a space and the choice from it, as ratios to a numpy mask over the product in the same run.
 
     python benchmarks/spaces.py [--repeats 5] [--out benchmarks/spaces.md]
 
-The mask is the least that anything which walks the product does: each rule written for numpy, evaluated once over
-broadcast axes, nothing listed. Ours starts from the rules as text, and counts programs too.
+The mask is the minimum for any method that walks the product: each rule is written for numpy and evaluated once over
+broadcast axes, and nothing is listed. gluonmap starts from the rules as text, and counts programs too.
 """
 
 from __future__ import annotations

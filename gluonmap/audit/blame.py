@@ -20,14 +20,14 @@ from gluonmap.runner import journal
 from gluonmap.spec.description import Description
 
 COMPILES = 24
-"""The most new compiles that the search for blame makes in one audit."""
+"""Most new compiles that the search for blame makes in one audit."""
 
 
 @dataclass(slots=True)
 class BlameFinder:
     """Search for the values that make entries of one audit fail."""
 
-    asking: AuditCompiles
+    compiles: AuditCompiles
     description: Description
     names: KernelNames
     left: int = COMPILES
@@ -36,10 +36,10 @@ class BlameFinder:
         """Return the entries with the keys to blame filled in. Entries that fail alike share one search."""
         passing = [item for item in rows if item.verdict is Feasibility.FEASIBLE]
         known: dict[tuple[object, ...], list[tuple[dict[str, str], tuple[str, ...], str]]] = {}
-        found: list[JudgedEntry] = []
+        blamed: list[JudgedEntry] = []
         for item in rows:
             if not passing or item.verdict is not Feasibility.INFEASIBLE or item.basis != "compiled":
-                found.append(item)
+                blamed.append(item)
                 continue
             alike = known.setdefault((item.outcome, item.how, item.reason, item.at), [])
             earlier = next((each for each in alike if each[0].items() <= _spelled(item.bound).items()), None)
@@ -49,8 +49,8 @@ class BlameFinder:
                 earlier = ({n: v for n, v in _spelled(item.bound).items() if n in keys}, keys, _words(item, base, keys))
                 if keys:
                     alike.append(earlier)
-            found.append(msgspec.structs.replace(item, blame=earlier[1], blamed=earlier[2]))
-        return found
+            blamed.append(msgspec.structs.replace(item, blame=earlier[1], blamed=earlier[2]))
+        return blamed
 
     def _smallest(self, base: BoundEntry, item: JudgedEntry) -> tuple[str, ...]:
         """Return the fewest keys found whose values fail alike; none if all are needed or the limit is reached."""
@@ -58,8 +58,8 @@ class BlameFinder:
         alone = self._fail([[name] for name in apart], base, item)
         if True in alone:
             return (apart[alone.index(True)],)
-        found = minimal(apart, lambda names: len(names) == len(apart) or self._fail([names], base, item)[0])
-        return tuple(found) if len(found) < len(apart) else ()
+        needed = minimal(apart, lambda names: len(names) == len(apart) or self._fail([names], base, item)[0])
+        return tuple(needed) if len(needed) < len(apart) else ()
 
     def _fail(self, parts: Iterable[Sequence[str]], base: BoundEntry, item: JudgedEntry) -> list[bool]:
         """Return for each part whether it fails as the entry does; False for a part that is not compiled."""
@@ -68,11 +68,11 @@ class BlameFinder:
         for candidate in made:
             if isinstance(candidate, str):
                 continue
-            new = journal.key_of(candidate) not in self.asking.answers
+            new = journal.key_of(candidate) not in self.compiles.answers
             if not new or self.left > 0:
                 self.left -= new
                 wanted.append(candidate)
-        answers = self.asking.ask(wanted, "parts of a failing entry")
+        answers = self.compiles.ask(wanted, "parts of a failing entry")
         by_key = {journal.key_of(c): answer for c, answer in zip(wanted, answers, strict=True)}
         return [not isinstance(c, str) and _alike(by_key.get(journal.key_of(c)), item) for c in made]
 
@@ -88,10 +88,10 @@ def _spelled(bound: BoundEntry) -> dict[str, str]:
 
 
 def _apart(base: BoundEntry, other: BoundEntry) -> list[str]:
-    """Return the keys in which two entries differ, those first that the second one sets itself."""
+    """Return the keys in which two entries differ; the keys that the second one sets come first."""
     one, two = _spelled(base), _spelled(other)
     names = [name for name in dict.fromkeys([*other.moves, *base.moves]) if one.get(name) != two.get(name)]
-    return sorted(names, key=lambda name: name not in other.entry.said)
+    return sorted(names, key=lambda name: name not in other.entry.written)
 
 
 def _moved(base: BoundEntry, other: BoundEntry, names: Sequence[str]) -> BoundEntry:

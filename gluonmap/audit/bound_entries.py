@@ -52,7 +52,7 @@ class BoundEntry(msgspec.Struct, frozen=True):
     unknown: tuple[str, ...] = ()
     """Keys that neither the signature nor the compiler nor a host expression has."""
     overridden: dict[str, str] = {}
-    """Key that the entry sets in vain → the code that computes it."""
+    """Key whose value in the entry is not used → the code that computes it."""
     defaults: Config = {}
     """Options that the entry leaves to the compiler, and their defaults."""
     sizes: Config = {}
@@ -97,23 +97,23 @@ def names_of_map(space: SpaceMap) -> KernelNames:
 
 
 def _host(texts: Iterable[str]) -> frozenset[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for text in texts:
         match = DESCRIPTOR.match(text)
         inner = f"({match['dims']},)" if match else "" if text.startswith("*") or ":" in text else text
         try:
-            found |= expressions.names_in(inner) if inner else set()
-        except UsageError:  # a type is no expression
+            names |= expressions.names_in(inner) if inner else set()
+        except UsageError:  # the text is a type, which is no expression
             continue
-    return frozenset(found)
+    return frozenset(names)
 
 
 def bind_entry(
     entry: ShippedEntry, names: KernelNames, given: Mapping[str, Value], *, whole: bool = False
 ) -> BoundEntry:
-    """Sort the entry's keys by their reader. `given`: values that the call sets, by the user's word.
+    """Sort the entry's keys by their reader. `given` holds the values that the user sets with --set.
 
-    `whole`: keys without a reader reach the launch too.
+    With `whole`, keys without a reader reach the launch too.
     """
     moves: Config = dict(given)
     unknown: list[str] = []
@@ -134,7 +134,7 @@ def bind_entry(
 
 
 def with_defaults(bound: BoundEntry, description: Description, names: KernelNames) -> BoundEntry:
-    """Give options that nobody sets the compiler's default instead of the baseline's value.
+    """Return the entry with the compiler's default, not the baseline's value, for options that nobody sets.
 
     An option at its default is dropped if no candidate of the description names it: the compile is the same.
     """
@@ -144,12 +144,12 @@ def with_defaults(bound: BoundEntry, description: Description, names: KernelName
         for name, value in bound.moves.items()
         if name in turned or names.kind(name) is not KnobKind.OPTION or not same(value, names.options[name])
     }
-    unsaid: Config = {
+    defaults: Config = {
         name: names.options[name]
         for name, knob in description.knobs.items()
         if knob.kind is KnobKind.OPTION and name not in bound.moves and name in names.options
     }
-    return msgspec.structs.replace(bound, moves={**moves, **unsaid}, defaults=unsaid)
+    return msgspec.structs.replace(bound, moves={**moves, **defaults}, defaults=defaults)
 
 
 def extended(description: Description, moves: Config, names: KernelNames) -> Description:
@@ -169,16 +169,16 @@ def domains_of(bounds: Sequence[BoundEntry], names: KernelNames, target: Target)
     An option that an entry sets also gets its default and all values of the target: the entries' own values alone may
     not show whether it has an effect. `num_warps` always has one.
     """
-    found: dict[str, dict[str, Value]] = {}
+    domains: dict[str, dict[str, Value]] = {}
     for bound in bounds:
         for name, value in bound.moves.items():
             if names.kind(name) is not None and name not in bound.sizes:
-                found.setdefault(name, {})[repr(value)] = value
-    for name in dict.fromkeys(name for bound in bounds for name in bound.entry.said if name in found):
+                domains.setdefault(name, {})[repr(value)] = value
+    for name in dict.fromkeys(name for bound in bounds for name in bound.entry.written if name in domains):
         if names.kind(name) in _OPTIONS and name != "num_warps":
             for value in (names.options[name], *target.option_domains.get(name, ())):
-                found[name].setdefault(repr(value), value)
-    return {name: _ordered(values.values()) for name, values in found.items()}
+                domains[name].setdefault(repr(value), value)
+    return {name: _ordered(values.values()) for name, values in domains.items()}
 
 
 def _ordered(values: Iterable[Value]) -> tuple[Value, ...]:

@@ -27,9 +27,9 @@ class AuditCompiles:
         self.settings, self.inspection = campaign.settings, kernel.head.inspection
         self.oracle = kernel.oracle
         self.answers: dict[str, Answer] = {}
-        """By candidate key."""
+        """Key of a candidate -> its answer."""
         self.compiled = 0
-        """Candidates compiled now."""
+        """Number of candidates compiled now, without answers of earlier runs."""
 
     def ask(self, candidates: Iterable[Candidate], what: str) -> list[Answer]:
         """Return the answers, in the order of the candidates."""
@@ -58,16 +58,16 @@ class AuditCompiles:
             self.oracle = self.oracle.with_limits(Limits(deadline, self.settings.memory_bytes))
 
     def is_stable(self, candidate: Candidate) -> bool | None:
-        """Return whether a second compile gave the same program; None if there was none."""
+        """Return whether a second compile gave the same program; None if there was no second compile."""
         return self.kernel.record.stability(self.kernel.head.stamp, journal.compile_key(candidate))
 
     def choose(self, choice: Choice) -> tuple[tuple[int, ...], int] | str:
-        """Return the places of the configurations that a rule keeps, and how many returned ones were not in the input.
+        """Return the positions of the configurations that a rule keeps, and the number of others that it returned.
 
         If the rule gave no answer, return the reason in words.
 
         Raises:
-            OracleFault: the server was lost.
+            OracleFault: the fork server was lost.
         """
         file = self.campaign.kernel_file(self.inspection.kernel)
         deadline_s = self.settings.deadline_s or IMPORT_DEADLINE_S

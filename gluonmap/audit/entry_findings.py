@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from gluonmap.audit.bound_entries import KernelNames
-from gluonmap.audit.findings import AuditFinding, CheckedFile, FindingKind, Severity, ShippedPlace, found
+from gluonmap.audit.findings import AuditFinding, CheckedFile, FindingKind, Severity, ShippedPlace, new_finding
 from gluonmap.audit.judged_entry import JudgedEntry
 from gluonmap.audit.shipped_files import ShippedEntry, ShippedFile
 from gluonmap.audit.wording import entry_name, named, place_of, shown
@@ -32,20 +32,20 @@ class AuditContext(msgspec.Struct, frozen=True, kw_only=True):
     space: SpaceMap | None = None
     """The map, stored or made for this audit alone; None: no entry passed."""
     idle: dict[str, tuple[Value, ...]] = {}
-    """Values of options that the map does not turn and that left its baseline's program as it is."""
+    """Option that the map does not turn -> its values that leave the baseline's program unchanged."""
     mentions: dict[str, str] = {}
     """Unknown key → where the project's Python code names it: "file.py:12"."""
     baseline_entry: ShippedEntry | None = None
-    """The entry that is the baseline, where no stored map was used."""
+    """The entry that is the baseline; None if a stored map was used."""
 
 
-def findings_of(source: ShippedFile, judged: Sequence[JudgedEntry], context: AuditContext) -> list[AuditFinding]:
-    """Return all findings about one file."""
+def findings_on_file(source: ShippedFile, judged: Sequence[JudgedEntry], context: AuditContext) -> list[AuditFinding]:
+    """Return all findings about one file and its entries."""
     parts = (
         _about_the_file(source, context),
         _unknown(source, judged, context),
         _overridden(judged),
-        # What nobody reads is why Triton refuses such an entry, before anything else can be wrong with it.
+        # Triton refuses an entry with an unread key before anything else can fail, so the key is the only finding.
         _fates([item for item in judged if not (source.form.whole and item.bound.unknown)]),
         _spills(judged, context),
         _duplicates(source, judged) if _stable(context) else (),
@@ -62,19 +62,21 @@ def findings_of(source: ShippedFile, judged: Sequence[JudgedEntry], context: Aud
 def _about_the_file(source: ShippedFile, context: AuditContext) -> Iterator[AuditFinding]:
     here = ShippedPlace(source.file)
     if source.target and source.target != context.target:
-        yield found(
+        yield new_finding(
             FindingKind.OTHER_TARGET, f"the file is named for {source.target} and audited on {context.target}", here
         )
     if source.elsewhere:
         text = f"the file is named for {source.elsewhere}, which is no target here; audited on {context.target}"
-        yield found(FindingKind.OTHER_TARGET, text, here)
+        yield new_finding(FindingKind.OTHER_TARGET, text, here)
     if source.triton and not context.triton.startswith(source.triton):
         text = f"it was tuned with Triton {source.triton}, and this is {context.triton}"
-        yield found(FindingKind.OTHER_TRITON, text, here)
+        yield new_finding(FindingKind.OTHER_TRITON, text, here)
     for odd in source.oddities:
         severity = None if odd.certain else Severity.NOTICE
         place = ShippedPlace(source.file, odd.line, odd.name)
-        yield found(FindingKind.UNREAD_ENTRY, f"no loader reads {odd.name!r}: {odd.why}", place, severity=severity)
+        yield new_finding(
+            FindingKind.UNREAD_ENTRY, f"no loader reads {odd.name!r}: {odd.why}", place, severity=severity
+        )
 
 
 def _unknown(source: ShippedFile, judged: Sequence[JudgedEntry], context: AuditContext) -> Iterator[AuditFinding]:
@@ -85,20 +87,20 @@ def _unknown(source: ShippedFile, judged: Sequence[JudgedEntry], context: AuditC
         places = [place_of(entry, key) for entry in entries]
         if source.form.whole:
             text = f"{nobody}: Triton refuses the launch{hint}"
-            yield found(FindingKind.UNKNOWN_KEY, text, *places, severity=Severity.ERROR, knob=key)
+            yield new_finding(FindingKind.UNKNOWN_KEY, text, *places, severity=Severity.ERROR, knob=key)
         elif mention := context.mentions.get(key):
-            yield found(
+            yield new_finding(
                 FindingKind.UNKNOWN_KEY, f"{nobody}; host code may read it, {mention} names it{hint}", *places, knob=key
             )
         else:
-            yield found(FindingKind.UNKNOWN_KEY, f"{nobody}: no code reads it{hint}", *places, knob=key)
+            yield new_finding(FindingKind.UNKNOWN_KEY, f"{nobody}: no code reads it{hint}", *places, knob=key)
 
 
 def _overridden(judged: Sequence[JudgedEntry]) -> Iterator[AuditFinding]:
     for key, entries in _by_key((item.bound.entry, name) for item in judged for name in item.bound.overridden):
         why = next(item.bound.overridden[key] for item in judged if key in item.bound.overridden)
         places = [place_of(entry, key) for entry in entries]
-        yield found(FindingKind.OVERRIDDEN, f"the value of {key} is not used: {why}", *places, knob=key)
+        yield new_finding(FindingKind.OVERRIDDEN, f"the value of {key} is not used: {why}", *places, knob=key)
 
 
 def _by_key(pairs: Iterator[tuple[ShippedEntry, str]]) -> Iterator[tuple[str, list[ShippedEntry]]]:
@@ -108,7 +110,7 @@ def _by_key(pairs: Iterator[tuple[ShippedEntry, str]]) -> Iterator[tuple[str, li
     yield from groups.items()
 
 
-# ---- what became of entries ----------------------------------------------------------------------------------------
+# ---- verdicts on entries -------------------------------------------------------------------------------------------
 
 _PREDICTED = (
     FindingKind.REJECTED,
@@ -135,7 +137,7 @@ def _fates(judged: Sequence[JudgedEntry]) -> Iterator[AuditFinding]:
         how = f" ({first.how})" if first.how and first.how not in ("budget", "deadline") else ""
         at = f" at {first.at}" if first.at else ""
         why = f": {first.reason}" if first.reason else ""
-        yield found(
+        yield new_finding(
             kind,
             f"{_who(group)} {verbs[len(group) > 1]}{how}{at}{why}",
             *(place_of(item.bound.entry, next(iter(item.blame), "")) for item in group),
@@ -152,7 +154,7 @@ def _fates(judged: Sequence[JudgedEntry]) -> Iterator[AuditFinding]:
     if too_big := [item for item in judged if item.resources is not None and item.resources.occupancy == 0]:
         verb = "compiles" if len(too_big) == 1 else "compile"
         text = f"{_who(too_big)} {verb}, but no work-group fits: too many registers or too much shared memory"
-        yield found(FindingKind.OVER_BUDGET, text, *(place_of(item.bound.entry) for item in too_big))
+        yield new_finding(FindingKind.OVER_BUDGET, text, *(place_of(item.bound.entry) for item in too_big))
 
 
 def _fate(outcome: Outcome) -> tuple[FindingKind, str, str]:
@@ -185,7 +187,7 @@ def _spills(judged: Sequence[JudgedEntry], context: AuditContext) -> Iterator[Au
         what = f"{spills:,} {unit} of a {'lane' if amd else 'thread'}"
         more = f", {scratch:,} bytes of scratch" if scratch else ""
         places = [place_of(item.bound.entry) for item in group]
-        yield found(
+        yield new_finding(
             FindingKind.SPILLS, f"{_who(group)} {'spills' if len(group) == 1 else 'spill'} {what}{more}", *places
         )
 
@@ -216,9 +218,9 @@ def _duplicates(source: ShippedFile, judged: Sequence[JudgedEntry]) -> Iterator[
     sets = "; ".join(listed_briefly([entry.name for entry in entries]) for entries in repeated[:4])
     rest = f"; {len(repeated) - 4} more groups" if len(repeated) > 4 else ""
     if source.form.raced:
-        yield found(FindingKind.DUPLICATE, f"the same configuration stands there more than once: {sets}{rest}", *places)
+        yield new_finding(FindingKind.DUPLICATE, f"the same configuration occurs more than once: {sets}{rest}", *places)
     else:
-        yield found(FindingKind.REPEATED, f"entries with one and the same configuration: {sets}{rest}", *places)
+        yield new_finding(FindingKind.REPEATED, f"entries with the same configuration: {sets}{rest}", *places)
 
 
 def _one_program(group: Sequence[JudgedEntry]) -> AuditFinding:
@@ -229,7 +231,7 @@ def _one_program(group: Sequence[JudgedEntry]) -> AuditFinding:
     who = named([item.bound.entry for item in group])
     digest = f" {group[0].digest[:8]}" if group[0].digest else ""
     text = f"{who} are one program{digest}: they differ in {listed_briefly(apart)}, which changes nothing between them"
-    return found(FindingKind.DUPLICATE, text, *(place_of(item.bound.entry) for item in group))
+    return new_finding(FindingKind.DUPLICATE, text, *(place_of(item.bound.entry) for item in group))
 
 
 # ---- knobs ---------------------------------------------------------------------------------------------------------
@@ -248,24 +250,24 @@ def _inert(judged: Sequence[JudgedEntry], context: AuditContext) -> Iterator[Aud
             details = (_compared(space, name, context),)
         elif name in context.idle:
             entries = [entry for entry in entries if entry.config[name] in context.idle[name]]
-            why = "with it and without it the map's baseline is one program"
+            why = "the map's baseline is the same program with and without it"
         elif name in names.unread and names.kind(name) is KnobKind.CONSTEXPR:
             why = "declared, never read"
         if why and entries:
             values = list(dict.fromkeys(repr(entry.config[name]) for entry in entries))
             places = [place_of(entry, name) for entry in entries]
             text = f"{name} = {listed_briefly(values, word='or')} changes nothing: {why}"
-            yield found(FindingKind.INERT_KNOB, text, *places, details=details, knob=name)
+            yield new_finding(FindingKind.INERT_KNOB, text, *places, details=details, knob=name)
 
 
 def _setting(judged: Sequence[JudgedEntry]) -> dict[str, list[ShippedEntry]]:
     """Return the entries that set each knob to a value that is used."""
-    found_here: dict[str, list[ShippedEntry]] = {}
+    setting: dict[str, list[ShippedEntry]] = {}
     for item in judged:
-        for name in item.bound.entry.said:
+        for name in item.bound.entry.written:
             if name not in item.bound.overridden and name not in item.bound.unknown:
-                found_here.setdefault(name, []).append(item.bound.entry)
-    return found_here
+                setting.setdefault(name, []).append(item.bound.entry)
+    return setting
 
 
 def _is_inert(space: SpaceMap, name: str) -> bool:
@@ -295,7 +297,7 @@ def _inert_beside(
             values = listed_briefly([repr(value.value) for value in space.knobs[name].values])
             who = entry_name(entry)
             text = f"{name} changes nothing in {who}: {values} are one program there"
-            yield found(FindingKind.INERT_HERE, text, place_of(entry, name), knob=name)
+            yield new_finding(FindingKind.INERT_HERE, text, place_of(entry, name), knob=name)
 
 
 def _compared(space: SpaceMap, name: str, context: AuditContext) -> str:
@@ -309,12 +311,12 @@ def _compared(space: SpaceMap, name: str, context: AuditContext) -> str:
 
 def _beside(context: AuditContext) -> str:
     if context.baseline_entry is None:
-        return "beside the map's baseline"
+        return "around the map's baseline"
     name = context.baseline_entry.name
     return (
-        f"beside {name} of {Path(context.baseline_entry.file).name}"
+        f"around {name} of {Path(context.baseline_entry.file).name}"
         if name
-        else f"beside {Path(context.baseline_entry.file).name}"
+        else f"around {Path(context.baseline_entry.file).name}"
     )
 
 
@@ -335,7 +337,7 @@ def _equal(judged: Sequence[JudgedEntry], context: AuditContext) -> Iterator[Aud
                     text = f"{shown(name, value)} is the program of {shown(name, first)}"
                     details = () if space.joint else (_beside(context),)
                     places = [place_of(entry, name) for entry in setting]
-                    yield found(FindingKind.EQUAL_VALUE, text, *places, details=details, knob=name)
+                    yield new_finding(FindingKind.EQUAL_VALUE, text, *places, details=details, knob=name)
 
 
 def _groups(space: SpaceMap, name: str) -> tuple[tuple[Value, ...], ...]:
@@ -357,7 +359,7 @@ def _inert_here(judged: Sequence[JudgedEntry], context: AuditContext) -> Iterato
         if relation is None or not scope_of(relation) <= space.baseline.keys():
             continue
         setting = [
-            each for each in judged if item.knob in each.bound.entry.said and item.knob not in each.bound.overridden
+            each for each in judged if item.knob in each.bound.entry.written and item.knob not in each.bound.overridden
         ]
         passing = [each for each in setting if each.config and each.verdict is Feasibility.FEASIBLE]
         entries = [each.bound.entry for each in passing if not holds(relation, each.config)]
@@ -365,7 +367,7 @@ def _inert_here(judged: Sequence[JudgedEntry], context: AuditContext) -> Iterato
             places = [place_of(entry, item.knob) for entry in entries]
             who = listed_briefly([entry_name(entry) for entry in entries])
             text = f"{item.knob} changes nothing in {who}: it matters only if {item.condition}"
-            yield found(FindingKind.INERT_HERE, text, *places, knob=item.knob)
+            yield new_finding(FindingKind.INERT_HERE, text, *places, knob=item.knob)
 
 
 # ---- sums ----------------------------------------------------------------------------------------------------------
@@ -380,7 +382,7 @@ def file_in_numbers(source: ShippedFile, judged: Sequence[JudgedEntry]) -> Check
 
 
 def ordered(findings: Sequence[AuditFinding]) -> tuple[AuditFinding, ...]:
-    """Return the worst first; of one severity by file and line, each said once."""
+    """Return the findings without repeats, sorted by severity (the worst first), file and line."""
     once = {repr(item): item for item in findings}
     return tuple(sorted(once.values(), key=_rank))
 

@@ -31,7 +31,7 @@ from gluonmap.spec.description import Description
 
 @dataclass(frozen=True, slots=True)
 class EntryToCompile:
-    """An entry that is to be compiled, and its place in the result."""
+    """An entry to compile, and its place in the result."""
 
     file: str
     row: int
@@ -42,23 +42,23 @@ class EntryToCompile:
 class EntryJudge:
     """Judge the entries of one audit."""
 
-    def __init__(self, asking: AuditCompiles, ready: Reference, names: KernelNames) -> None:
-        self.asking, self.ready, self.names = asking, ready, names
-        self.judge = Judge(ready.space) if ready.space is not None else None
-        self.demands = screen.demands(asking.inspection, ready.description)
+    def __init__(self, compiles: AuditCompiles, reference: Reference, names: KernelNames) -> None:
+        self.compiles, self.reference, self.names = compiles, reference, names
+        self.judge = Judge(reference.space) if reference.space is not None else None
+        self.demands = screen.demands(compiles.inspection, reference.description)
 
     def judge_all(
         self, sources: Sequence[ShippedFile], bounds: Mapping[str, Sequence[BoundEntry]], pruned: set[int]
     ) -> dict[str, list[JudgedEntry]]:
-        """Return the verdict on every entry, by file. `pruned`: ids of entries that are not to be compiled."""
+        """Return the verdict on every entry, by file. `pruned` holds the ids of entries that are not compiled."""
         found: dict[str, list[JudgedEntry]] = {}
         waiting: list[EntryToCompile] = []
         for source in sources:
             rows = found.setdefault(source.file, [])
             for bound in bounds[source.file]:
-                full = with_defaults(bound, self.ready.description, self.names)
+                full = with_defaults(bound, self.reference.description, self.names)
                 judged = JudgedEntry(bound=full, verdict=Feasibility.UNKNOWN, basis="no answer")
-                candidate = candidate_of(self.ready.description, full, self.names)
+                candidate = candidate_of(self.reference.description, full, self.names)
                 if id(bound) in pruned:
                     judged = msgspec.structs.replace(judged, basis="pruned")
                 elif isinstance(candidate, str):
@@ -68,14 +68,14 @@ class EntryJudge:
                 else:
                     waiting.append(EntryToCompile(source.file, len(rows), full, candidate))
                 rows.append(judged)
-        answers = self.asking.ask([item.candidate for item in waiting], "entries to compile")
+        answers = self.compiles.ask([item.candidate for item in waiting], "entries to compile")
         for item, answer in zip(waiting, answers, strict=True):
             found[item.file][item.row] = self._compiled(item, answer)
         self._confirm(found, waiting)
         return self._blamed(found)
 
     def _blamed(self, found: Mapping[str, Sequence[JudgedEntry]]) -> dict[str, list[JudgedEntry]]:
-        every = BlameFinder(self.asking, self.ready.description, self.names).with_blame(
+        every = BlameFinder(self.compiles, self.reference.description, self.names).with_blame(
             [item for rows in found.values() for item in rows]
         )
         rest = iter(every)
@@ -83,7 +83,7 @@ class EntryJudge:
 
     def _from_map(self, bound: BoundEntry, candidate: Candidate) -> JudgedEntry | None:
         """Return the stored map's verdict on an entry; None if it is not covered or lacks facts of a compile."""
-        if self.judge is None or self.ready.covered(bound, candidate) is None:
+        if self.judge is None or self.reference.covered(bound, candidate) is None:
             return None
         config = full_config(bound, self.judge.space.baseline)
         found = self.judge(config)
@@ -113,7 +113,7 @@ class EntryJudge:
                 bound=bound, verdict=Feasibility.UNKNOWN, basis="no answer", config=config, reason=answer.text
             )
         verdict, reason, digest = feasibility(answer.outcome), answer.reason, digest_of(answer)
-        line = self.asking.kernel.lines(reason.location) if reason and reason.location else None
+        line = self.compiles.kernel.lines(reason.location) if reason and reason.location else None
         predicted = self.judge(config) if self.judge and self.judge.space.joint else None
         return JudgedEntry(
             bound=bound,
@@ -141,7 +141,7 @@ class EntryJudge:
         return f"{digest} {candidate.grid!r} {sorted(candidate.args.items(), key=repr)!r}"
 
     def _described(self, bound: BoundEntry) -> Description:
-        return extended(self.ready.description, bound.moves, self.names)
+        return extended(self.reference.description, bound.moves, self.names)
 
     def _because(self, bound: BoundEntry, judgement: Judgement | None) -> tuple[str, ...]:
         """Return what forbids an entry: demands of the source with their lines, then learned constraints of the map."""
@@ -150,7 +150,7 @@ class EntryJudge:
         found: dict[str, list[str]] = {}
         for rule in self.demands:
             if screen.violates(rule, values):
-                line = self.asking.kernel.lines(rule.location)
+                line = self.compiles.kernel.lines(rule.location)
                 found.setdefault(rule.text, []).extend([str(line)] if line else [])
         read = [f"{text} ({_lines(lines)})" if lines else text for text, lines in found.items()]
         telling = judgement.shown_constraints if judgement else ()
@@ -166,41 +166,41 @@ class EntryJudge:
                 groups.setdefault(row.launch, set()).add(repr(row.bound.entry.config))
             shared = {launch for launch, configs in groups.items() if launch and len(configs) > 1}
             alike += [item for item in waiting if item.file == file and rows[item.row].launch in shared]
-        self.asking.second.confirm(self.asking.oracle, [item.candidate for item in alike])
+        self.compiles.second.confirm(self.compiles.oracle, [item.candidate for item in alike])
         for item in alike:
-            if self.asking.is_stable(item.candidate) is False:
+            if self.compiles.is_stable(item.candidate) is False:
                 judged[item.file][item.row] = msgspec.structs.replace(judged[item.file][item.row], launch="")
 
     def idle(self, judged: Mapping[str, Sequence[JudgedEntry]]) -> dict[str, tuple[Value, ...]]:
         """Return options that entries set, that the map lacks, and that leave its baseline's program unchanged."""
-        space = self.ready.space
-        if not self.ready.map or space is None or space.stable is False:
+        space = self.reference.space
+        if not self.reference.map or space is None or space.stable is False:
             return {}
         asked: dict[tuple[str, str], tuple[Value, Candidate]] = {}
         for item in (item for rows in judged.values() for item in rows):
-            for name, value in item.bound.entry.said.items():
+            for name, value in item.bound.entry.written.items():
                 turned = name in space.baseline or name in space.recipe.fixed or name in item.bound.overridden
                 option = self.names.kind(name) is KnobKind.OPTION and not same(value, self.names.options[name])
                 if option and not turned:
-                    description = extended(self.ready.description, {name: value}, self.names)
+                    description = extended(self.reference.description, {name: value}, self.names)
                     asked[name, repr(value)] = (value, description.candidate({name: value}))
-        answers = self.asking.ask([candidate for _, candidate in asked.values()], "options beside the baseline")
+        answers = self.compiles.ask([candidate for _, candidate in asked.values()], "options around the baseline")
         found: dict[str, tuple[Value, ...]] = {}
         for ((name, _), (value, candidate)), answer in zip(asked.items(), answers, strict=True):
             if digest_of(answer) == space.digest:
-                self.asking.second.confirm(self.asking.oracle, [candidate])
-                found[name] = (*found.get(name, ()), value) if self.asking.is_stable(candidate) else ()
+                self.compiles.second.confirm(self.compiles.oracle, [candidate])
+                found[name] = (*found.get(name, ()), value) if self.compiles.is_stable(candidate) else ()
         return found
 
     def _repeat(self, bound: BoundEntry, candidate: Candidate) -> str:
         """Return a command that compiles the entry again: by the map if possible, else as the baseline of a probe."""
-        moves, space = self.ready.covered(bound, candidate), self.ready.space
+        moves, space = self.reference.covered(bound, candidate), self.reference.space
         if moves is not None and space is not None:
             away = [quoted(n, v) for n, v in moves.items() if not same(v, space.baseline[n])]
-            return " ".join([f"gluonmap repeat {shlex.quote(self.ready.map)}", *away])
-        settings, overrides = self.asking.settings, self.asking.settings.overrides
-        file = shlex.quote(shown_path(self.asking.campaign.path))
-        parts = [f"gluonmap probe {file} --target {self.asking.target.name}"]
+            return " ".join([f"gluonmap repeat {shlex.quote(self.reference.map)}", *away])
+        settings, overrides = self.compiles.settings, self.compiles.settings.overrides
+        file = shlex.quote(shown_path(self.compiles.campaign.path))
+        parts = [f"gluonmap probe {file} --target {self.compiles.target.name}"]
         parts += [f"--kernel {overrides.kernel}"] if overrides.kernel else []
         parts += [f"--stub {name}" for name in settings.stubs]
         parts += [f"--probe-file {shlex.quote(str(settings.probe_file))}"] if settings.probe_file else []

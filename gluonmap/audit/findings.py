@@ -20,7 +20,7 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 is the worst."""
+        """Position in the order of severities; 0 is the worst."""
         return list(Severity).index(self)
 
 
@@ -69,7 +69,7 @@ SEVERITY: dict[FindingKind, Severity] = {
     FindingKind.INERT_HERE: Severity.NOTICE,
     FindingKind.OTHER_TRITON: Severity.NOTICE,
 }
-"""Severity of each kind, unless a finding has another one."""
+"""Kind -> severity of its findings, unless a finding has another one."""
 
 
 class ShippedPlace(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -81,25 +81,25 @@ class ShippedPlace(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AuditFinding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that is wrong or has no effect."""
+    """One fault, or one setting without effect."""
 
     kind: FindingKind
     severity: Severity
     text: str
-    """One sentence, with text of compilers and files in it."""
+    """One sentence. It may contain untrusted text of compilers and files."""
     places: tuple[ShippedPlace, ...] = ()
-    """All that it is about, the first one to annotate. Empty: an option of the command line."""
+    """All places of the finding; CI annotates the first. Empty: the finding is about an option of the command line."""
     details: tuple[str, ...] = ()
     knob: str = ""
     outcome: str = ""
     reason: str = ""
     at: str = ""
-    """Where in the kernel's source: "file.py:112"."""
+    """Line of the failure in the kernel's source: "file.py:112"."""
     repeat: str = ""
-    """Command that repeats it by hand."""
+    """Command that repeats the compile."""
 
 
-def found(
+def new_finding(
     kind: FindingKind, text: str, *places: ShippedPlace, severity: Severity | None = None, **more: Any
 ) -> AuditFinding:
     """Return a finding of the kind's severity, if no other is given."""
@@ -112,7 +112,7 @@ class CheckedEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     file: str
     entry: str
     config: Config
-    """As it is shipped."""
+    """The configuration as the file ships it."""
     outcome: str
     """An `Outcome`, or "unknown"."""
     basis: str
@@ -131,7 +131,7 @@ class Tally(msgspec.Struct, frozen=True):
     """Number of configurations; None: not counted."""
     looked_at: int
     mistaken: int
-    """Of those looked at: feasible ones that it drops, infeasible ones that it keeps."""
+    """Number of those that the rule gets wrong: feasible ones that it drops, or infeasible ones that it keeps."""
 
 
 class Counterexample(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -139,12 +139,12 @@ class Counterexample(msgspec.Struct, frozen=True, omit_defaults=True):
 
     config: Config
     moves: Config
-    """Against the map's baseline."""
+    """Values that differ from the map's baseline."""
     outcome: str
     compiled: bool
-    """False: predicted by the map."""
+    """True: compiled; False: the map predicts the outcome."""
     why: str = ""
-    """Constraints that it breaks, or how it failed."""
+    """Constraints that the configuration violates, or the reason of the failure."""
     repeat: str = ""
 
 
@@ -155,7 +155,7 @@ class CheckedRule(msgspec.Struct, frozen=True, omit_defaults=True):
     feasible: Tally
     infeasible: Tally
     programs: int | None = None
-    """Distinct programs among the feasible ones looked at, by the map's rules of sameness; None: not counted."""
+    """Distinct programs among the feasible ones looked at, by the map's rules of equality; None: not counted."""
     lost: int | None = None
     """Number of programs of which the rule keeps no configuration. Dropping a part of a program costs nothing."""
     strange: int = 0
@@ -163,11 +163,11 @@ class CheckedRule(msgspec.Struct, frozen=True, omit_defaults=True):
     drops: tuple[Counterexample, ...] = ()
     admits: tuple[Counterexample, ...] = ()
     refuted: int = 0
-    """Examples that a compile refuted: there the map is wrong, not the rule."""
+    """Number of counterexamples that a compile refuted: the map is wrong there, not the rule."""
 
 
 class CheckedFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One file in numbers."""
+    """Numbers of one file's entries."""
 
     file: str
     form: str
@@ -175,7 +175,7 @@ class CheckedFile(msgspec.Struct, frozen=True, omit_defaults=True):
     passed: int
     failed: int
     programs: int
-    """Distinct programs and launches among those that passed."""
+    """Number of distinct launches (program, grid and arguments) among the passing entries."""
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,14 +186,14 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     triton: str
     map: str = ""
-    """The map that was used; empty: every entry was compiled."""
+    """File of the map that judged entries; empty: every entry was compiled."""
     compiled: int = 0
-    """Candidates compiled now; answers of earlier runs are not among them."""
+    """Number of candidates compiled now, without answers of earlier runs."""
     files: tuple[CheckedFile, ...] = ()
     entries: tuple[CheckedEntry, ...] = ()
     rules: tuple[CheckedRule, ...] = ()
     findings: tuple[AuditFinding, ...] = ()
-    """The worst first; of one severity by file and line."""
+    """Findings sorted by severity (the worst first), file and line."""
     notes: tuple[str, ...] = ()
 
     def count(self, severity: Severity) -> int:

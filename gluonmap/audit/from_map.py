@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from gluonmap.audit.bound_entries import BoundEntry, bind_entry, full_config, names_of_map, with_defaults
-from gluonmap.audit.entry_findings import AuditContext, file_in_numbers, findings_of, ordered
+from gluonmap.audit.entry_findings import AuditContext, file_in_numbers, findings_on_file, ordered
 from gluonmap.audit.findings import Audit, CheckedRule
 from gluonmap.audit.judged_entry import JudgedEntry
 from gluonmap.audit.request import AuditRequest
 from gluonmap.audit.rule_check import MOST_SHOWN, count_mistakes, filled_in, is_expression
-from gluonmap.audit.rule_findings import findings_of as findings_of_rule
+from gluonmap.audit.rule_findings import findings_on_rule
 from gluonmap.audit.rule_space import RuleSpace
 from gluonmap.audit.wording import shown
 from gluonmap.model.candidate import Config, same
@@ -39,7 +39,7 @@ def audit_from_map(space: SpaceMap, request: AuditRequest) -> Audit:
         bounds = [with_defaults(item, description, names) for item in bound]
         judged[source.file] = [_judged(bound, judge, reduced) for bound in bounds]
     context = AuditContext(target=space.target, triton=space.triton, names=names, space=space)
-    findings = [found for s in request.sources for found in findings_of(s, judged[s.file], context)]
+    findings = [found for s in request.sources for found in findings_on_file(s, judged[s.file], context)]
     checked: list[CheckedRule] = []
     for rule in request.rules:
         texts = [filled_in(text, space) for text in rule.restrictions]
@@ -51,7 +51,7 @@ def audit_from_map(space: SpaceMap, request: AuditRequest) -> Audit:
         result, alone = found
         result = msgspec.structs.replace(result, drops=result.drops[:MOST_SHOWN], admits=result.admits[:MOST_SHOWN])
         checked.append(result)
-        findings += findings_of_rule(rule, result, space, alone)
+        findings += findings_on_rule(rule, result, space, alone)
     return Audit(
         kernel=space.kernel,
         file=space.file,
@@ -62,7 +62,10 @@ def audit_from_map(space: SpaceMap, request: AuditRequest) -> Audit:
         entries=tuple(item.checked() for rows in judged.values() for item in rows),
         rules=tuple(checked),
         findings=ordered(findings),
-        notes=(*(note for s in request.sources for note in s.notes), "nothing was compiled: the map alone is asked"),
+        notes=(
+            *(note for s in request.sources for note in s.notes),
+            "nothing was compiled: all verdicts come from the map",
+        ),
     )
 
 

@@ -12,12 +12,12 @@ from gluonmap.model.verdict import Resources
 
 
 class JudgedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry with the verdict on it, and what the verdict rests on."""
+    """One entry with the verdict on it and the evidence."""
 
     bound: BoundEntry
     verdict: Feasibility
     basis: str
-    """As in `findings.CheckedEntry`."""
+    """Source of the verdict, as in `findings.CheckedEntry`."""
     config: Config = {}
     """A value for every knob of the map."""
     outcome: str = "unknown"

@@ -1,4 +1,4 @@
-"""Places where a project's Python code names a key. Host code may read a key that neither kernel nor compiler reads."""
+"""Places where a project's Python code names a key. Host code may read keys that kernel and compiler do not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def find_mentions(keys: Iterable[str], kernel_file: Path) -> dict[str, str]:
         return {}
     above = [folder for folder in kernel_file.parents if any((folder / name).exists() for name in _ROOTS)]
     root = above[0] if above else kernel_file.parent
-    found: dict[str, str] = {}
+    mentions: dict[str, str] = {}
     for number, path in enumerate(sorted(root.rglob("*.py"))):
         if not left or number >= MOST_FILES:
             break
@@ -30,6 +30,6 @@ def find_mentions(keys: Iterable[str], kernel_file: Path) -> dict[str, str]:
             continue
         for key in [key for key in left if key in text]:
             if match := re.search(rf"""(["']){re.escape(key)}\1""", text):
-                found[key] = f"{path.relative_to(root)}:{text.count(chr(10), 0, match.start()) + 1}"
+                mentions[key] = f"{path.relative_to(root)}:{text.count(chr(10), 0, match.start()) + 1}"
                 left.discard(key)
-    return found
+    return mentions

@@ -25,7 +25,7 @@ def own_list(inspection: Inspection, file: str, text: str) -> ShippedFile:
     """
     configs = inspection.autotune
     function = inspection.functions[0]
-    # An inspection may be older than the file's comments: look up the function's place of today.
+    # An inspection may be older than an edit of comments, which moves lines: look up the function's current line.
     today = code_lines.find_function(text, function.name, function.source)
     code, first_line = today or (function.source, function.first_line)
     node = syntax.definition(code)
@@ -38,9 +38,9 @@ def own_list(inspection: Inspection, file: str, text: str) -> ShippedFile:
         if written == config:
             entries.append(listed_entry(file, number, calls[number], config))
             continue
-        unsaid = frozenset(name for name, value in TRITON_DEFAULTS.items() if config.get(name) == value)
+        defaulted = frozenset(name for name, value in TRITON_DEFAULTS.items() if config.get(name) == value)
         where = calls[number].lineno if len(calls) == len(configs) else line
-        entries.append(ShippedEntry(file, f"[{number}]", config, where, unsaid=unsaid))
+        entries.append(ShippedEntry(file, f"[{number}]", config, where, defaulted=defaulted))
     return ShippedFile(file, FileForm.AUTOTUNE, tuple(entries))
 
 
@@ -62,7 +62,7 @@ def _written(tuner: ast.Call, first_line: int, text: str) -> list[ast.Call]:
     if not isinstance(given, ast.List) or not all(isinstance(e, ast.Call) and is_config(e) for e in given.elts):
         return []
     calls = [element for element in given.elts if isinstance(element, ast.Call)]
-    # syntax.definition shares the tree of a function's source, so the line numbers of a copy are moved.
+    # syntax.definition returns a shared tree, so shift the line numbers of a copy.
     return [ast.increment_lineno(copy.deepcopy(call), first_line - 1) for call in calls]
 
 

@@ -1,4 +1,4 @@
-"""The map that an audit judges by: a stored one that still holds, or one made of the entries alone."""
+"""The map that an audit judges by: a stored one that is still valid, or one made of the entries alone."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Reference:
     """The map that an audit judges by, and the description that makes its candidates."""
 
     space: SpaceMap | None
-    """None: no entry passes."""
+    """The map; None if no entry passes."""
     description: Description
     map: str = ""
     """File of a stored map; empty for a map made for this audit."""
     baseline_entry: ShippedEntry | None = None
-    """The entry that is the baseline of a map made for this audit."""
+    """The entry that is the baseline; None if the map is a stored one."""
 
     def covered(self, bound: BoundEntry, candidate: Candidate) -> Config | None:
-        """Return an entry as moves of the stored map; None if it sets something that the map does not turn."""
+        """Return an entry as moves of the stored map; None if it sets a key that the map does not turn."""
         if not self.map or self.space is None:
             return None
         moves = {name: value for name, value in bound.moves.items() if name in self.space.baseline}
@@ -48,30 +48,30 @@ class Reference:
 
 
 def compiled(candidate: Candidate) -> str:
-    """Return a text that is equal for compiles of one program: of a size only what the compiler looks at counts."""
+    """Return a text that is equal for compiles of one program. Of a size, it holds only the part the compiler reads."""
     seen = {name: describe_argument(value) for name, value in candidate.args.items()}
     return repr((sorted(seen.items()), sorted((name, repr(value)) for name, value in candidate.config.items())))
 
 
 @dataclass(slots=True)
 class ReferenceMaps:
-    """Find a stored map that still holds, or make one of the entries."""
+    """Find a stored map that is still valid, or make one of the entries."""
 
-    asking: AuditCompiles
+    compiles: AuditCompiles
     request: AuditRequest
     notes: list[str] = field(default_factory=list)
 
-    # -- a stored one --------------------------------------------------------------------------------------------
+    # -- a stored map --------------------------------------------------------------------------------------------
 
     def stored(self) -> tuple[SpaceMap, str] | None:
-        """Return the stored map and its file; None if there is none that holds, and then a note gives the reason.
+        """Return the stored map and its file; None if there is no valid one. A note then gives the reason.
 
-        Its baseline is compiled again: if it is another program now, the map is of another kernel.
+        Its baseline is compiled again. If it is another program now, the map belongs to an earlier kernel.
 
         Raises:
-            UsageError: a map was named, and it cannot be read, is not of this question, or holds no longer.
+            UsageError: the map that the user chose cannot be read, belongs to another question or is out of date.
         """
-        path = self.request.map or self.asking.campaign.map_path(self.asking.target, self.asking.inspection)
+        path = self.request.map or self.compiles.campaign.map_path(self.compiles.target, self.compiles.inspection)
         if not self.request.map and not Path(path).is_file():
             return None
         space, shown = codec.read_map(Path(path)), shown_path(Path(path))
@@ -81,19 +81,19 @@ class ReferenceMaps:
         if self.request.map:
             raise UsageError(f"the map {shown} cannot be used: {why}.")
         self.notes.append(f"the map {shown} is not used: {why}")
-        self.asking.campaign.listen(Event("note", self.notes[-1]))
+        self.compiles.campaign.listen(Event("note", self.notes[-1]))
         return None
 
     def _of_something_else(self, space: SpaceMap) -> str:
         """Return why the map is of another kernel, target, Triton or launch; "" if it is not."""
-        campaign, settings, overrides = self.asking.campaign, self.asking.settings, self.asking.settings.overrides
-        if space.kernel != self.asking.inspection.kernel or space.target != self.asking.target.name:
+        campaign, settings, overrides = self.compiles.campaign, self.compiles.settings, self.compiles.settings.overrides
+        if space.kernel != self.compiles.inspection.kernel or space.target != self.compiles.target.name:
             return f"it is of {space.kernel} on {space.target}"
         if space.triton != campaign.triton and not self.request.any_triton:
             return f"it was made with Triton {space.triton}, and this is {campaign.triton} (--any-triton uses it)"
         if space.outcome not in COMPILED:
             return f"its baseline is {space.outcome}"
-        shape = self.asking.kernel.probe.shapes.get(overrides.regime, {}) if overrides.regime else {}
+        shape = self.compiles.kernel.probe.shapes.get(overrides.regime, {}) if overrides.regime else {}
         known = {**space.recipe.fixed, **space.recipe.args, **space.shape}
         for name, value in {**shape, **overrides.args}.items():
             if not same(known.get(name), value):
@@ -108,31 +108,31 @@ class ReferenceMaps:
         return ""
 
     def _changed_since(self, space: SpaceMap) -> str:
-        """Return what shows that the map is of an earlier kernel; "" if its baseline is unchanged."""
+        """Return the sign that the map belongs to an earlier kernel; "" if its baseline is unchanged."""
         try:
             candidate = rebuild.description_of(space).candidate({})
         except UsageError as error:
             return str(error)
-        answer = self.asking.one(candidate, "the map's baseline")
+        answer = self.compiles.one(candidate, "the map's baseline")
         if not passed(answer):
             is_now = answer.outcome if isinstance(answer, Verdict) else "without an answer"
         elif space.stable is not False and space.digest and digest_of(answer) != space.digest:
             is_now = "another program"
         else:
-            self.asking.lean_on(candidate, answer)
+            self.compiles.lean_on(candidate, answer)
             return ""
         command = f"gluonmap probe {shlex.quote(space.file)} --target {space.target}"
         return f"its baseline is {is_now} now, so the kernel has changed since ({command} maps it again)"
 
-    # -- one of the entries --------------------------------------------------------------------------------------
+    # -- a map of the entries --------------------------------------------------------------------------------------
 
     def described(self, values: Config, domains: Mapping[str, tuple[Value, ...]], names: KernelNames) -> Description:
         """Return the description with these values as its baseline, and only the knobs that the entries set.
 
         Raises:
-            NeedsHelp: what cannot be inferred.
+            NeedsHelp: a fact about the launch cannot be inferred. The message names it.
         """
-        overrides, probe = self.asking.settings.overrides, self.asking.kernel.probe
+        overrides, probe = self.compiles.settings.overrides, self.compiles.kernel.probe
         probe = dataclasses.replace(
             probe,
             knobs=dict(domains) or probe.knobs,
@@ -140,7 +140,7 @@ class ReferenceMaps:
         )
         config = {name: value for name, value in values.items() if names.kind(name) is not None}
         overrides = dataclasses.replace(overrides, config=config, config_name="the entries")
-        return describe(self.asking.inspection, self.asking.target, probe, overrides)
+        return describe(self.compiles.inspection, self.compiles.target, probe, overrides)
 
     def made(
         self, bounds: Sequence[BoundEntry], merged: Config, domains: Mapping[str, tuple[Value, ...]], names: KernelNames
@@ -158,9 +158,9 @@ class ReferenceMaps:
             if isinstance(candidate, str) or journal.key_of(candidate) in tried:
                 continue
             tried.add(journal.key_of(candidate))
-            answer = self.asking.one(candidate, "entry")
+            answer = self.compiles.one(candidate, "entry")
             if passed(answer):
-                self.asking.lean_on(candidate, answer)
+                self.compiles.lean_on(candidate, answer)
                 description = self.described({**start, **full.defaults}, domains, names)
                 return Reference(self._folded(description, domains), description, baseline_entry=bound.entry)
         return None
@@ -169,20 +169,20 @@ class ReferenceMaps:
         """Return the map of the baseline and the single values of the entries' knobs."""
         base = description.candidate({})
         singles = [c for (name, _), c in screen.singles(description).items() if name in domains]
-        answer = self.asking.one(base, "baseline")
-        found = self.asking.ask(singles, "single values")
+        answer = self.compiles.one(base, "baseline")
+        found = self.compiles.ask(singles, "single values")
         if passed(answer):
             alike = [c for c, a in zip(singles, found, strict=True) if passed(a) and digest_of(a) == digest_of(answer)]
-            self.asking.second.confirm(self.asking.oracle, [base, *alike])
-        stable = {journal.compile_key(c): self.asking.is_stable(c) for c in (base, *singles)}
-        campaign = self.asking.campaign
+            self.compiles.second.confirm(self.compiles.oracle, [base, *alike])
+        stable = {journal.compile_key(c): self.compiles.is_stable(c) for c in (base, *singles)}
+        campaign = self.compiles.campaign
         return map_fold.fold(
             description,
-            self.asking.inspection,
-            map_fold.MapIdentity(shown_path(campaign.path), campaign.triton, self.asking.settings.stubs, ""),
-            self.asking.answers,
+            self.compiles.inspection,
+            map_fold.MapIdentity(shown_path(campaign.path), campaign.triton, self.compiles.settings.stubs, ""),
+            self.compiles.answers,
             {key: same for key, same in stable.items() if same is not None},
-            self.asking.kernel.lines,
+            self.compiles.kernel.lines,
         )
 
 

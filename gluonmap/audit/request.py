@@ -1,4 +1,4 @@
-"""The question of an audit: files with entries, and rules that rule configurations out."""
+"""The question of an audit: files with entries, and rules that drop configurations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from gluonmap.model.candidate import Value
 
 
 class PruningRule(msgspec.Struct, frozen=True):
-    """A list of restrictions or a pruning function, with which a project rules configurations out."""
+    """A list of restrictions or a pruning function, with which a project drops configurations."""
 
     name: str
-    """As the user names it: a file, a file with a function, or the text of a --restriction."""
+    """Name that the user gave: a file, a file with a function, or the text of a --restriction."""
     places: tuple[ShippedPlace, ...] = ()
     """The place of each restriction, or of the function."""
     restrictions: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class PruningRule(msgspec.Struct, frozen=True):
     """File of the function."""
     function: str = ""
     domains: dict[str, tuple[Value, ...]] = {}
-    """Knob → the values that the rule is for; only the knobs for which it says so."""
+    """Knob → the values that the rule covers. A knob that is missing is covered whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +40,4 @@ class AuditRequest:
     """The map to judge by; empty: the kernel's own map below reports/, if there is one."""
     any_triton: bool = False
     samples: int = 4096
-    """The most feasible configurations that a function is asked about, and the most infeasible ones."""
+    """Most feasible configurations that a function is asked about; as many infeasible ones are added at most."""

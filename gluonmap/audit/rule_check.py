@@ -22,9 +22,9 @@ from gluonmap.query.observations import config_key
 from gluonmap.query.reduced_space import ReducedSpace
 
 MOST_SHOWN = 3
-"""Counterexamples of one kind that are shown, each compiled."""
+"""Most counterexamples of one kind that are shown, each compiled."""
 MOST_TRIED = 6
-"""Configurations that are looked at to find `MOST_SHOWN` counterexamples."""
+"""Most configurations that are examined to find `MOST_SHOWN` counterexamples."""
 
 
 # ---- restrictions --------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def check_selection(
 ) -> CheckedRule:
     """Return the mistakes of a rule that kept the configurations of the pool at the places `kept`.
 
-    `strange`: number of returned configurations that were not in the pool.
+    `strange` is the number of returned configurations that were not in the pool.
     """
     places = set(kept)
     configs = pool.configs

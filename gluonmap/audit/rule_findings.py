@@ -12,7 +12,7 @@ from gluonmap.audit.findings import (
     Severity,
     ShippedPlace,
     Tally,
-    found,
+    new_finding,
 )
 from gluonmap.audit.request import PruningRule
 from gluonmap.audit.wording import shown
@@ -22,18 +22,18 @@ from gluonmap.model.wording import listed_briefly
 from gluonmap.query.feasibility import domains_of
 
 
-def findings_of(
+def findings_on_rule(
     rule: PruningRule, result: CheckedRule, space: SpaceMap, alone: Sequence[int | None] = ()
 ) -> list[AuditFinding]:
     """Return the findings about one rule. `alone`: number of feasible configurations that each restriction drops."""
-    found_here = list(_unjudged(rule, space))
+    findings = list(_unjudged(rule, space))
     if result.infeasible.mistaken:
         sure = any(example.compiled for example in result.admits)
         text = f"{_of(result.infeasible, 'infeasible')} are kept by {rule.name}"
         severity = None if sure or not result.refuted else Severity.WARNING
         details = [f"{_example_text(e)}{f': {e.why}' if e.why else ''}" for e in result.admits]
-        found_here.append(
-            found(
+        findings.append(
+            new_finding(
                 FindingKind.ADMITS_INFEASIBLE,
                 text,
                 *rule.places,
@@ -50,8 +50,8 @@ def findings_of(
         details = [f"{words!r} alone drops {count:,}" for count, words, _ in blame if count and len(alone) > 1]
         details += [_example_text(e) for e in result.drops]
         places = [place for _, _, place in blame if place is not None] or rule.places
-        found_here.append(found(FindingKind.DROPS_FEASIBLE, text, *places, details=(*details, *_refuted(result))))
-    return found_here
+        findings.append(new_finding(FindingKind.DROPS_FEASIBLE, text, *places, details=(*details, *_refuted(result))))
+    return findings
 
 
 def _unjudged(rule: PruningRule, space: SpaceMap) -> Iterator[AuditFinding]:
@@ -60,12 +60,12 @@ def _unjudged(rule: PruningRule, space: SpaceMap) -> Iterator[AuditFinding]:
     for name, values in rule.domains.items():
         if name not in known:
             text = f"tune_params has {name}, which is no knob of the map"
-            yield found(FindingKind.UNKNOWN_KEY, text, *rule.places[:1], knob=name)
+            yield new_finding(FindingKind.UNKNOWN_KEY, text, *rule.places[:1], knob=name)
         elif strange := [repr(v) for v in values if not any(same(v, other) for other in known[name])]:
             text = (
                 f"tune_params has {name} = {listed_briefly(strange, word='or')}, which the map never tried: not judged"
             )
-            yield found(FindingKind.NO_ANSWER, text, *rule.places[:1], severity=Severity.NOTICE, knob=name)
+            yield new_finding(FindingKind.NO_ANSWER, text, *rule.places[:1], severity=Severity.NOTICE, knob=name)
 
 
 def _most(blame: tuple[int | None, str, ShippedPlace | None]) -> int:
@@ -95,4 +95,4 @@ def _example_text(example: Counterexample) -> str:
 
 def failed_rule(rule: PruningRule, why: str) -> AuditFinding:
     """Return the finding about a rule that gave no answer."""
-    return found(FindingKind.RULE_FAILS, f"{rule.name} fails: {why}", *rule.places)
+    return new_finding(FindingKind.RULE_FAILS, f"{rule.name} fails: {why}", *rule.places)

@@ -36,7 +36,7 @@ class RuleSpace:
     """The space of a map that rules are judged on."""
 
     def __init__(self, space: SpaceMap, judge: Judge, more: Iterable[tuple[Config, str]] = ()) -> None:
-        """Take a map and its judge. `more`: complete configurations that the audit compiled, and their outcomes."""
+        """Take a map and its judge. `more`: complete configurations that the audit compiled, with their outcomes."""
         self.space, self.judge = space, judge
         self.domains = domains_of(space)
         self.more = {config_key(config): (config, outcome) for config, outcome in more}

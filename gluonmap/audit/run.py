@@ -30,7 +30,7 @@ def run(settings: Settings, request: AuditRequest, chosen: Sequence[str], listen
     then left out.
 
     Raises:
-        UsageError: a kernel, map or file that cannot be used, or nothing to audit.
+        UsageError: the kernel, the map or a file cannot be used, or there is nothing to audit.
     """
     with Isolation(jobs=settings.jobs) as isolation:
         campaign = Campaign(settings, isolation, listen)
@@ -66,12 +66,12 @@ _MAPS = "reports/**/*.json"
 
 
 def _target_of(path: Path, campaign: Campaign) -> str:
-    """Return the target of a map of the kernel's file; "" for a map of another one, and for what is no map."""
+    """Return the target of a map of the kernel's file; "" for a map of another kernel and for other files."""
     if not path.name.startswith(f"{campaign.path.stem}."):
         return ""
     try:
         space = codec.read_map(path)
-    except UsageError:  # a record of a race, for one
+    except UsageError:  # a record of a race, for example
         return ""
     kernel = campaign.settings.overrides.kernel
     mine = Path(space.file).name == campaign.path.name and kernel in ("", space.kernel)

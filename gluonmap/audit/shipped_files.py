@@ -26,9 +26,9 @@ from gluonmap.source import syntax
 from gluonmap.spec import probe_file
 
 AITER_BOUNDS = (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
-"""STANDARD_M_BOUNDS of aiter/ops/triton/utils/gemm_config_utils.py: other buckets are asked for by few callers."""
+"""STANDARD_M_BOUNDS of aiter/ops/triton/utils/gemm_config_utils.py: few callers ask for other buckets."""
 TRITON_DEFAULTS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}
-"""Of `triton.Config`, which are not the compiler's (triton/runtime/autotuner.py, 3.6 to 3.9)."""
+"""Defaults of `triton.Config`. The compiler's are different (triton/runtime/autotuner.py, 3.6 to 3.9)."""
 
 
 class FileForm(StrEnum):
@@ -58,22 +58,22 @@ class ShippedEntry(msgspec.Struct, frozen=True):
     """One configuration as it is shipped."""
 
     file: str
-    """As the user names it."""
+    """Path of the file as the user gave it."""
     name: str
-    """Bucket, batch size or place in a list; "" where the file is one configuration."""
+    """Bucket, batch size or position in a list; "" if the file is one configuration."""
     config: Config
     line: int | None = None
     lines: dict[str, int] = {}
-    """Key → its line, where it has one of its own."""
-    unsaid: frozenset[str] = frozenset()
-    """Keys whose value nobody wrote: a default of `triton.Config`."""
+    """Key → its line, if the key is on a known line."""
+    defaulted: frozenset[str] = frozenset()
+    """Keys that the file does not set: their values are defaults of `triton.Config`."""
     sizes: dict[str, int] = {}
-    """Sizes that it is for, as the names of file and bucket tell."""
+    """Problem sizes in the names of file and bucket."""
 
     @property
-    def said(self) -> Config:
-        """The values that somebody wrote."""
-        return {name: value for name, value in self.config.items() if name not in self.unsaid}
+    def written(self) -> Config:
+        """The values that the file sets."""
+        return {name: value for name, value in self.config.items() if name not in self.defaulted}
 
 
 class Oddity(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class Oddity(msgspec.Struct, frozen=True):
     line: int | None
     why: str
     certain: bool = True
-    """False: a caller of aiter's that passes bounds of its own looks at it."""
+    """False: a caller of aiter that passes its own bounds reads the part."""
 
 
 class ShippedFile(msgspec.Struct, frozen=True):
@@ -93,15 +93,15 @@ class ShippedFile(msgspec.Struct, frozen=True):
     form: FileForm
     entries: tuple[ShippedEntry, ...] = ()
     target: str = ""
-    """The target that its name tells; empty: it tells none."""
+    """The target in the file's path; empty: none."""
     elsewhere: str = ""
-    """An architecture or device that its name tells and that is no target of this tool."""
+    """An architecture or device in the file's path that is no target of this tool."""
     triton: str = ""
-    """The Triton that it was tuned with, as the file or its folder tells."""
+    """Version of Triton that tuned the file, from its text or its folder's name; empty: unknown."""
     oddities: tuple[Oddity, ...] = ()
     restrictions: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
-    """Of the restrictions."""
+    """Lines of the restrictions."""
     domains: dict[str, tuple[Any, ...]] = {}
     """`tune_params` of a Kernel Tuner file."""
     notes: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ def read_shipped_file(text: str) -> ShippedFile:
     """Read FILE, or one entry of it ("FILE#ENTRY").
 
     Raises:
-        UsageError: it cannot be read, holds no configuration and no restriction, or has no such entry.
+        UsageError: the file cannot be read, has neither configurations nor restrictions, or lacks the entry.
     """
     name, _, wanted = text.partition("#")
     path = Path(name)
@@ -167,7 +167,7 @@ def _json(name: str) -> ShippedFile:
         for entry, config in written.items()
     ]
     form = _form(tuple(written))
-    odd = [Oddity("/".join(path), line, "it stands there twice: the last one counts") for path, line in where.twice]
+    odd = [Oddity("/".join(path), line, "the key occurs twice: the last one counts") for path, line in where.twice]
     odd += _unread(form, tuple(written), where)
     entries = [e for e in found if form is not FileForm.VLLM or e.name.isdigit()]
     return msgspec.structs.replace(named, form=form, entries=tuple(entries), oddities=tuple(odd))
@@ -180,7 +180,7 @@ def _form(names: Sequence[str]) -> FileForm:
 
 
 def _unread(form: FileForm, names: Sequence[str], where: _Places) -> Iterator[Oddity]:
-    """Yield the entries that the loader of such a file never returns."""
+    """Yield the entries that the loader of a file of this form never returns."""
     for name in names:
         line = where.line(tuple(name.split("/")))
         if form is FileForm.VLLM and not name.isdigit():
@@ -188,7 +188,7 @@ def _unread(form: FileForm, names: Sequence[str], where: _Places) -> Iterator[Od
         elif form is FileForm.AITER and not BUCKET.fullmatch(name) and "/" not in name:
             yield Oddity(name, line, "aiter's loader asks for M_LEQ_x, M_GEQ_x and any", certain=False)
         elif form is FileForm.AITER and (bound := name.rpartition("_")[2]).isdigit() and int(bound) not in AITER_BOUNDS:
-            why = f"aiter's loader asks for {name} only where its caller passes bounds of its own"
+            why = f"aiter's loader asks for {name} only if its caller passes its own bounds"
             yield Oddity(name, line, why, certain=False)
 
 
@@ -211,7 +211,7 @@ def _listed(name: str) -> list[tuple[str, tuple[str | int, ...], Config]]:
 
 
 class _Places:
-    """Lines of the keys of a JSON text: what is JSON is Python too, but for three names."""
+    """Lines of the keys of a JSON text. JSON is parsed as Python: only `true`, `false` and `null` differ, as names."""
 
     def __init__(self, text: str) -> None:
         self.lines: dict[tuple[str | int, ...], int] = {}
@@ -270,7 +270,7 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _sizes(name: str) -> dict[str, int]:
-    """`-N=7168-K=2048` of an aiter file; E and N of vLLM's count experts and another N."""
+    """Return the sizes in an aiter file's name, `-N=7168-K=2048`. In vLLM's, E counts experts and N is another size."""
     return {} if "device_name=" in name else {m[1]: int(m[2]) for m in _SIZE.finditer(Path(name).name)}
 
 
@@ -307,7 +307,7 @@ def _lines(name: str) -> ShippedFile:
 
 
 def _python(name: str) -> ShippedFile:
-    """`triton.Config(…)` calls that are written out, or `restrictions` and `tune_params`; by text alone."""
+    """Read literal `triton.Config(…)` calls, or `restrictions` and `tune_params`, from the text alone."""
     try:
         tree = ast.parse(syntax.text_of(Path(name)))
     except OSError as error:
@@ -339,12 +339,12 @@ def _python(name: str) -> ShippedFile:
 
 
 def is_config(call: ast.Call) -> bool:
-    """Return whether it makes a `triton.Config`."""
+    """Return whether a call makes a `triton.Config`."""
     return syntax.dotted(call.func).rpartition(".")[2] == "Config"
 
 
 def written_config(call: ast.Call) -> Config | None:
-    """Return what a `triton.Config(…)` passes to a launch, with its defaults; None if it is not written out."""
+    """Return the configuration of a `triton.Config(…)` with its defaults; None if its values are not literals."""
     try:
         kwargs = ast.literal_eval(call.args[0]) if call.args else {}
         options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords if k.arg not in ("pre_hook", None)}
@@ -365,8 +365,8 @@ def listed_entry(name: str, number: int, call: ast.Call, config: Config) -> Ship
         if isinstance(node, ast.Dict):
             keys = [key for key in node.keys if isinstance(key, ast.Constant)]
             lines |= {str(key.value): key.lineno for key in keys}
-    unsaid = frozenset(TRITON_DEFAULTS) - {*lines}
-    return ShippedEntry(name, f"[{number}]", config, call.lineno, lines, unsaid)
+    defaulted = frozenset(TRITON_DEFAULTS) - {*lines}
+    return ShippedEntry(name, f"[{number}]", config, call.lineno, lines, defaulted)
 
 
 def _restrictions(name: str, assigned: Mapping[str, ast.expr]) -> ShippedFile:

@@ -9,7 +9,7 @@ import msgspec
 
 from gluonmap.audit.bound_entries import BoundEntry, KernelNames, bind_entry, domains_of, names_of
 from gluonmap.audit.compiles import AuditCompiles
-from gluonmap.audit.entry_findings import AuditContext, file_in_numbers, findings_of, ordered
+from gluonmap.audit.entry_findings import AuditContext, file_in_numbers, findings_on_file, ordered
 from gluonmap.audit.entry_judge import EntryJudge
 from gluonmap.audit.findings import Audit
 from gluonmap.audit.judged_entry import JudgedEntry
@@ -40,7 +40,7 @@ def audit_target(campaign: Campaign, request: AuditRequest, target: Target) -> A
     """Return the audit of the campaign's kernel on one target.
 
     Raises:
-        UsageError: a kernel or map that cannot be used, or nothing to audit.
+        UsageError: the kernel or the map cannot be used, or there is nothing to audit.
     """
     with (
         open_session(campaign, target) as kernel,
@@ -50,11 +50,11 @@ def audit_target(campaign: Campaign, request: AuditRequest, target: Target) -> A
 
 
 class _Audit:
-    def __init__(self, asking: AuditCompiles, request: AuditRequest) -> None:
-        self.asking, self.request = asking, request
-        self.inspection, self.overrides = asking.inspection, asking.settings.overrides
-        self.file = shown_path(asking.campaign.path)
-        self.maps = ReferenceMaps(asking, request)
+    def __init__(self, compiles: AuditCompiles, request: AuditRequest) -> None:
+        self.compiles, self.request = compiles, request
+        self.inspection, self.overrides = compiles.inspection, compiles.settings.overrides
+        self.file = shown_path(compiles.campaign.path)
+        self.maps = ReferenceMaps(compiles, request)
         self.notes = self.maps.notes
 
     def whole(self) -> Audit:
@@ -62,36 +62,36 @@ class _Audit:
         sources, names = self._sources(space), self._names(space)
         sets = self.overrides.sets
         bounds = {s.file: [bind_entry(e, names, sets, whole=s.form.whole) for e in s.entries] for s in sources}
-        ready, pruned = self._reference(space, map_file, sources, bounds, names)
-        judge = EntryJudge(self.asking, ready, names)
+        reference, pruned = self._reference(space, map_file, sources, bounds, names)
+        judge = EntryJudge(self.compiles, reference, names)
         judged = judge.judge_all(sources, bounds, pruned)
         every = [item for rows in judged.values() for item in rows]
         unknown = {key for item in every for key in item.bound.unknown}
         context = AuditContext(
-            target=self.asking.target.name,
-            triton=self.asking.campaign.triton,
+            target=self.compiles.target.name,
+            triton=self.compiles.campaign.triton,
             names=names,
-            space=ready.space,
+            space=reference.space,
             idle=judge.idle(judged),
-            mentions=find_mentions(unknown, self.asking.campaign.path),
-            baseline_entry=ready.baseline_entry,
+            mentions=find_mentions(unknown, self.compiles.campaign.path),
+            baseline_entry=reference.baseline_entry,
         )
-        findings = [found for s in sources for found in findings_of(s, judged[s.file], context)]
+        findings = [found for s in sources for found in findings_on_file(s, judged[s.file], context)]
         checked = []
         for rule in self.request.rules:
-            outcome, more = check_rule(rule, self.asking, ready, every, self.request.samples)
+            outcome, more = check_rule(rule, self.compiles, reference, every, self.request.samples)
             checked += [outcome] if outcome else []
             findings += more
-        if ready.space is not None and ready.space.stable is False:
-            self.notes.append("the kernel's code is unstable (two compiles differ): nothing is called one program")
-        self.notes += _unsaid([item.bound for item in every], ready.description, names)
+        if reference.space is not None and reference.space.stable is False:
+            self.notes.append("the kernel's code is unstable (two compiles differ): equal programs are not reported")
+        self.notes += _default_notes([item.bound for item in every], reference.description, names)
         return Audit(
             kernel=self.inspection.kernel,
             file=self.file,
             target=context.target,
             triton=context.triton,
-            map=ready.map,
-            compiled=self.asking.compiled,
+            map=reference.map,
+            compiled=self.compiles.compiled,
             files=tuple(file_in_numbers(s, judged[s.file]) for s in sources),
             entries=tuple(map(JudgedEntry.checked, every)),
             rules=tuple(checked),
@@ -104,16 +104,16 @@ class _Audit:
         if not self.request.own_list or (self.request.rules and space is not None):
             return self.request.sources
         if self.inspection.autotune:
-            return (own_list(self.inspection, self.file, syntax.text_of(self.asking.campaign.path)),)
+            return (own_list(self.inspection, self.file, syntax.text_of(self.compiles.campaign.path)),)
         if self.request.rules:
             return ()
         raise UsageError(
-            f"{self.file} has no @triton.autotune list: name what is to be audited with --configs FILE, "
+            f"{self.file} has no @triton.autotune list: choose what to audit with --configs FILE, "
             "--restriction EXPR or --prune FILE.py:FUNCTION."
         )
 
     def _names(self, space: SpaceMap | None) -> KernelNames:
-        probe = self.asking.kernel.probe
+        probe = self.compiles.kernel.probe
         if space is not None:
             derive, grid, args = space.recipe.derive, space.recipe.grid, space.recipe.args
         else:
@@ -124,7 +124,7 @@ class _Audit:
         names = names_of(self.inspection, derive, filter(None, texts))
         for name in self.overrides.sets:
             if names.kind(name) is None:
-                known = {*names.constexprs, *names.host, *self.asking.target.option_domains}
+                known = {*names.constexprs, *names.host, *self.compiles.target.option_domains}
                 raise UnknownKnob(f"kernel {self.inspection.kernel!r}", name, known)
         return names
 
@@ -142,9 +142,9 @@ class _Audit:
             return Reference(space, description, map_file), self._pruned(sources, bounds, description)
         rows = [bound for each in bounds.values() for bound in each]
         if not rows:
-            command = f"gluonmap probe {shlex.quote(self.file)} --target {self.asking.target.name}"
+            command = f"gluonmap probe {shlex.quote(self.file)} --target {self.compiles.target.name}"
             raise UsageError(f"a rule is judged by a map, and there is none of {self.file} here. Make one:  {command}")
-        domains = domains_of(rows, names, self.asking.target)
+        domains = domains_of(rows, names, self.compiles.target)
         merged: Config = {}
         for bound in rows:
             merged = {**{name: v for name, v in bound.moves.items() if name not in bound.sizes}, **merged}
@@ -158,10 +158,10 @@ class _Audit:
         self, sources: Sequence[ShippedFile], bounds: Mapping[str, Sequence[BoundEntry]], description: Description
     ) -> set[int]:
         """Return the ids of the entries of the kernel's own list that its early_config_prune drops."""
-        found: set[int] = set()
+        dropped_ids: set[int] = set()
         for rows in (bounds[item.file] for item in sources if item.form is FileForm.AUTOTUNE):
             configs = tuple(bound.entry.config for bound in rows)
-            kept = self.asking.choose(Choice(configs, args=description.candidate({}).args))
+            kept = self.compiles.choose(Choice(configs, args=description.candidate({}).args))
             if isinstance(kept, str):
                 self.notes.append(f"the list's own early_config_prune fails here, so every entry counts: {kept}")
                 continue
@@ -169,8 +169,8 @@ class _Audit:
             if dropped:
                 names = listed_briefly([bound.entry.name for bound in dropped])
                 self.notes.append(f"the list's own early_config_prune drops {names} for these arguments: not compiled")
-            found |= {id(bound) for bound in dropped}
-        return found
+            dropped_ids |= {id(bound) for bound in dropped}
+        return dropped_ids
 
 
 def _sized(bounds: Sequence[BoundEntry], description: Description, names: KernelNames) -> Iterable[str]:
@@ -186,19 +186,21 @@ def _sized(bounds: Sequence[BoundEntry], description: Description, names: Kernel
             yield f"{sizes} ({entry_name(bound.entry)})"
 
 
-def _unsaid(bounds: Sequence[BoundEntry], description: Description, names: KernelNames) -> Iterable[str]:
-    """Yield notes on values that entries leave out."""
+def _default_notes(bounds: Sequence[BoundEntry], description: Description, names: KernelNames) -> Iterable[str]:
+    """Yield notes on the values of keys that entries leave out."""
     if sized := list(dict.fromkeys(_sized(bounds, description, names))):
-        yield f"compiled for the sizes that the names of file and entry tell: {listed_briefly(sized)}"
+        yield f"compiled for the sizes in the names of file and entry: {listed_briefly(sized)}"
     ever = {name for bound in bounds for name in bound.entry.config}
     defaults = {quoted(n, v) for bound in bounds for n, v in bound.defaults.items() if n in ever}
     if defaults:
-        yield f"an option that an entry does not set has the compiler's default: {', '.join(sorted(defaults))} (--set)"
+        settings = ", ".join(sorted(defaults))
+        yield f"options that an entry does not set have the compiler's default: {settings} (--set changes them)"
     groups: dict[tuple[str, ...], list[str]] = {}
     for bound in bounds:
-        unsaid = [(n, k.baseline) for n, k in description.knobs.items() if k.kind is not KnobKind.OPTION]
-        missing = tuple(quoted(name, value) for name, value in unsaid if name not in bound.moves)
+        baselines = [(n, k.baseline) for n, k in description.knobs.items() if k.kind is not KnobKind.OPTION]
+        missing = tuple(quoted(name, value) for name, value in baselines if name not in bound.moves)
         groups.setdefault(missing, []).append(entry_name(bound.entry))
     for missing, entries in groups.items():
         if missing:
-            yield f"taken for what is not set by {listed_briefly(entries)}: {', '.join(missing)} (--set)"
+            who = listed_briefly(entries)
+            yield f"the baseline's values are used for keys not in {who}: {', '.join(missing)} (--set changes them)"

@@ -1,8 +1,9 @@
 """The hand-off of a map's verified configurations to the standard Triton autotuner.
 
-Begin with `launches`, which selects the configurations as plain data; `conversion` makes each a `triton.Config`.
+Begin with `launches.py`, which selects the configurations as plain data; `conversion` makes each a `triton.Config`.
 `tuner` (`@gluonmap.autotune`) and `prune` (`early_config_prune`) use them in a user's program, with the map of the
-device that `active` finds; `spelled` and `descriptors` make the values that a map can only spell.
+device that `active` finds. `python_values` makes the objects that a map stores as Python text, and `descriptors` sets
+the blocks of tensor descriptors.
 
 It may import `query`, `spec` and the packages below. Only functions that run in the user's process import Triton:
 `launches`, which the command line uses too, does not need it.

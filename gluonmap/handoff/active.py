@@ -1,4 +1,4 @@
-"""The map of the device that a launch goes to. gfx942 and gfx950 are two targets: one's map is never the other's."""
+"""The map of the device that a launch goes to. A map of gfx942 is never used for gfx950, and vice versa."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MapOrPath = SpaceMap | str | os.PathLike[str]
 
 
 class Maps:
-    """Maps of one kernel, read when the first launch needs one."""
+    """Maps of one kernel. They are read when the first launch needs one."""
 
     def __init__(self, maps: MapOrPath | Sequence[MapOrPath]) -> None:
         several = [maps] if isinstance(maps, SpaceMap | str | os.PathLike) else list(maps)
         if not several:
             raise UsageError("no map was given; gluonmap probe KERNEL.py --depth joint writes one for each target.")
-        # Made absolute at once: the working directory may be another one by the first launch.
+        # Paths are made absolute now, because the working directory may change before the first launch.
         self.given = [item if isinstance(item, SpaceMap) else Path(item).absolute() for item in several]
 
     @cached_property
@@ -32,10 +32,10 @@ class Maps:
         return [item if isinstance(item, SpaceMap) else codec.read_map(item) for item in self.given]
 
     def active(self) -> SpaceMap:
-        """The map of the active target.
+        """Return the map of the active target.
 
         Raises:
-            UsageError: a map that cannot be read; none, or several, of this target.
+            UsageError: a map cannot be read, or none or several are of this target.
         """
         target = active_target()
         found = [space for space in self.all if space.target == target]
@@ -53,7 +53,7 @@ class Maps:
 
 
 def active_target() -> str:
-    """Name of the target that Triton would launch on."""
+    """Return the name of the target that Triton would launch on."""
     from triton.runtime import driver
 
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gluonmap.handoff.descriptors import SetBlocks, hook_of
 from gluonmap.handoff.launches import launches, probe_command
-from gluonmap.handoff.python_values import object_of
+from gluonmap.handoff.python_values import python_value
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config
 from gluonmap.model.errors import GluonmapError
@@ -25,11 +25,11 @@ def configs(
 ) -> list[triton.Config]:
     """Return the verified configurations of a map for `triton.autotune`; never an empty list.
 
-    What is in each, and what a `limit` keeps, is said at `launches`. num_warps, num_stages, num_ctas and maxnreg are
-    always set: where the map does not turn them, to what its candidates were compiled with, since the defaults of
-    `triton.Config` are not the compiler's. Descriptors that host code makes get the block of each configuration by its
-    `pre_hook`. `names`: globals of the kernel's module, for values that a map spells as
-    Python text.
+    `launches` documents the contents of each and the selection by `limit`. num_warps, num_stages, num_ctas and maxnreg
+    are always set. Where the map does not turn them, they have the values that its candidates were compiled with,
+    because the defaults of `triton.Config` are not the compiler's. The `pre_hook` of a configuration sets the blocks of
+    descriptors that host code makes. `names`: globals of the kernel's module, for values that a map stores as Python
+    text.
 
     Raises:
         UsageError: nothing passed; a limit below 1; a value that cannot be made here.
@@ -41,7 +41,7 @@ def configs(
 
 
 def default_options(target: str) -> dict[str, Any]:
-    """The compiler's options where a launch names none, as the installed Triton declares them."""
+    """Return the compiler's default options, as the installed Triton declares them."""
     if targets.find(target).backend == "hip":
         from triton.backends.amd.compiler import HIPOptions as Options
     else:
@@ -50,13 +50,13 @@ def default_options(target: str) -> dict[str, Any]:
 
 
 def warn_of_another_triton(space: SpaceMap) -> None:
-    """A map holds for one Triton: another one may crash where this one passed."""
+    """Warn if the map was made with another Triton, which may crash where that one passed."""
     import triton
 
     if triton.__version__ != space.triton:
         warnings.warn(
             f"the map of {space.kernel!r} was made with Triton {space.triton}, and this is {triton.__version__}: "
-            f"nothing in it is verified here. Map it anew:  {probe_command(space, '')}",
+            f"nothing in it is verified here. Map it again:  {probe_command(space, '')}",
             stacklevel=3,
         )
 
@@ -67,7 +67,7 @@ def _config(
     import triton
 
     # Keyword arguments in signature order: triton.Config compares them in order (triton/runtime/autotuner.py, 3.9.0).
-    own = {name: object_of(value, names) for name, value in launch.items() if name not in LAUNCH_OPTIONS}
+    own = {name: python_value(value, names) for name, value in launch.items() if name not in LAUNCH_OPTIONS}
     options = {name: launch.get(name, defaults.get(name)) for name in LAUNCH_OPTIONS}
     config = triton.Config(own, **options, pre_hook=hook)
     wanted = own | {name: value for name, value in options.items() if value is not None}

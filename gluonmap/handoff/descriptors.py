@@ -1,6 +1,6 @@
-"""Tensor descriptors made by host code: their block follows the configuration, so each configuration sets it.
+"""Blocks of tensor descriptors that host code makes: a block depends on the configuration, which therefore sets it.
 
-`triton.Config` has `pre_hook` for it: Triton calls it with all arguments before it launches, in a trial and later.
+Triton calls the `pre_hook` of a `triton.Config` with all arguments before each launch, in trials and later.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class SetBlocks:
 
 
 def blocks_of(space: SpaceMap, config: Config) -> tuple[DescriptorBlock, ...]:
-    """The blocks of the descriptors among a kernel's arguments, where they depend on a knob; none for most kernels."""
+    """Return the blocks of a kernel's descriptor arguments that depend on a knob. Most kernels have none."""
     found = []
     known = {**space.shape, **space.recipe.fixed, **space.baseline, **config}
-    for name, told in space.recipe.args.items():
-        match = DESCRIPTOR.match(told.strip()) if isinstance(told, str) else None
+    for name, spec in space.recipe.args.items():
+        match = DESCRIPTOR.match(spec.strip()) if isinstance(spec, str) else None
         if match and expressions.names_in(f"({match['dims']},)") & space.knobs.keys():
             shape = expressions.evaluate(f"({match['dims']},)", known)
             assert isinstance(shape, tuple)
@@ -53,6 +53,6 @@ def blocks_of(space: SpaceMap, config: Config) -> tuple[DescriptorBlock, ...]:
 
 
 def hook_of(space: SpaceMap, config: Config) -> SetBlocks | None:
-    """What a configuration must do before its launch; None where nothing."""
+    """Return the `pre_hook` of a configuration; None where it has no blocks to set."""
     blocks = blocks_of(space, config)
     return SetBlocks(blocks, targets.find(space.target).backend) if blocks else None

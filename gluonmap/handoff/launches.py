@@ -25,24 +25,24 @@ HOPELESS_SPILLS = 255
 
 
 def launches(space: SpaceMap, limit: int | None = None) -> list[Config]:
-    """Return what a launch of each verified configuration is given, the baseline's first if it is among them.
+    """Return the keywords of a launch for each verified configuration, the baseline's first if it is among them.
 
-    In it are all knobs that the kernel or the compiler reads, whether or not they matter, in signature order; constexpr
-    parameters derived from knobs alone; and options that the map holds fixed. A knob of the host is not: two
-    configurations that differ in nothing else are one. Nor is what `dropped` names. With a `limit`: a choice that
-    keeps every value of every knob that matters as far as it goes, spread over the rest.
+    Keywords are all knobs that the kernel or the compiler reads, live or inert, in signature order; constexpr
+    parameters derived from knobs alone; and options that the map holds fixed. Knobs of the host are left out, and
+    configurations that differ only in them are one. Configurations that `dropped` names are left out too. `limit`
+    selects a subset that keeps, as far as it goes, every value of every knob that matters, and then is most diverse.
 
     Raises:
-        UsageError: nothing passed, or nothing is left; a limit below 1.
+        UsageError: no configuration passed or is left, or the limit is below 1.
     """
     return [launch_of(space, config) for config in handed_over(space, limit)]
 
 
 def handed_over(space: SpaceMap, limit: int | None = None) -> list[Config]:
-    """The configurations behind `launches`, a value for every knob; of several with one launch, the first.
+    """Return the complete configurations behind `launches`; of several with the same launch, the first.
 
     Raises:
-        UsageError: as `launches`.
+        UsageError: as in `launches`.
     """
     if limit is not None and limit < 1:
         raise UsageError(f"a hand-off of at most {limit} configurations is none; give a limit of 1 or more.")
@@ -60,7 +60,7 @@ def handed_over(space: SpaceMap, limit: int | None = None) -> list[Config]:
 
 
 def verified(space: SpaceMap) -> list[Observation]:
-    """Return the programs that were compiled and passed; without a joint part, the distinct ones of single values."""
+    """Return the programs that were compiled and passed; without such a list, the distinct ones of single values."""
     observed = observations(space)
     if observed.programs:
         return list(observed.programs)
@@ -81,10 +81,10 @@ def verified(space: SpaceMap) -> list[Observation]:
 
 
 def dropped(space: SpaceMap) -> list[tuple[Config, str]]:
-    """The verified configurations that their resources condemn, each with the reason.
+    """Return the verified configurations that are not handed over because of their resources, each with the reason.
 
-    Not one work-group fits; or registers spill, while another choice of compiler options (the number of warps among
-    them) for the same tile and host knobs spills none; or more spill than a thread has, while others spill none.
+    The reasons: not one work-group fits; registers spill, and the same tile and host knobs spill none under other
+    compiler options (the number of warps among them); more registers spill than a thread has, and others spill none.
     """
     entries = verified(space)
     options = [n for n, knob in space.knobs.items() if knob.kind is KnobKind.OPTION or n in LAUNCH_OPTIONS]
@@ -106,12 +106,12 @@ def dropped(space: SpaceMap) -> list[tuple[Config, str]]:
 
 
 def options_of(target: str) -> frozenset[str]:
-    """Names of compiler options, as far as targets know them."""
+    """Return the names of the compiler options that the target's table knows."""
     return frozenset((*targets.LAUNCH_OPTIONS, *targets.find(target).option_domains, *targets.NOT_KNOBS))
 
 
 def probe_command(space: SpaceMap, more: str) -> str:
-    """Return the command that makes a map like this one again, as far as the map knows its flags."""
+    """Return the command that maps the kernel for the map's target again, with the flags in `more`."""
     return f"gluonmap probe {shlex.quote(space.file)} --kernel {space.kernel} --target {space.target} {more}".rstrip()
 
 
@@ -130,7 +130,7 @@ def launch_of(space: SpaceMap, config: Config) -> Config:
 
 
 def _derived(space: SpaceMap, config: Config) -> Config:
-    """What host code computes from knobs alone."""
+    """Return the parameters that host code computes from knobs alone."""
     values: Config = dict(config)
     waiting = {n: text for n, text in space.recipe.derive.items() if n not in space.specialisation}
     while ready := [n for n, text in waiting.items() if expressions.names_in(text) <= values.keys()]:
@@ -142,7 +142,7 @@ def _derived(space: SpaceMap, config: Config) -> Config:
 
 
 def _diverse_places(space: SpaceMap, configs: list[Config], limit: int) -> list[int]:
-    """Places of a choice; knobs that do not matter do not count as different."""
+    """Return the places of a diverse subset; inert knobs do not make configurations different."""
     reduced = reduced_space_of(space)
     domains = domains_of(space)
     forms = [reduced.canonical(config) for config in configs]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LoadedMap(SpaceMap, frozen=True, kw_only=True):
-    """What `gluonmap.load` returns. The method is here and not in `SpaceMap`, because the model knows no hand-off."""
+    """A map that `gluonmap.load` read. `configs` is not in `SpaceMap`, since the model imports no hand-off."""
 
     def configs(self, limit: int | None = None) -> list[TritonConfig]:
         """Return the verified configurations for `triton.autotune`, at most `limit`; see `gluonmap.handoff.configs`."""

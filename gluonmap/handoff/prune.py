@@ -1,4 +1,4 @@
-"""An existing list of configurations, cut down to those that the active target's map vouches for."""
+"""Pruning of an existing list of configurations to those that pass by the active target's map."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gluonmap.handoff.active import MapOrPath, Maps
 from gluonmap.handoff.conversion import configs as own_configs
 from gluonmap.handoff.conversion import default_options, warn_of_another_triton
 from gluonmap.handoff.launches import options_of
-from gluonmap.handoff.python_values import object_of
+from gluonmap.handoff.python_values import python_value
 from gluonmap.model.candidate import Config, Value, same
 from gluonmap.model.dtypes import DTYPES, POINTER
 from gluonmap.model.errors import UsageError
@@ -33,17 +33,19 @@ _PLAIN = (bool, int, float, str, type(None))
 def early_config_prune(maps: MapOrPath | Sequence[MapOrPath], *, unknown: Literal["drop", "keep"] = "drop") -> Prune:
     """Return a function for `triton.autotune(…, prune_configs_by={"early_config_prune": …})`.
 
-    Of a list it keeps, in order, those that the map of the active target says will pass: not those that break a
-    constraint or failed, nor a later one that is predicted to be the program of an earlier one. Of what the map cannot
-    tell (a value that it never tried, several moves without a joint part) `unknown` decides. It never returns
-    an empty list: the map's own configurations take its place, with a warning. Arguments of other types than the
-    map's are warned of, and the list is left as it is.
+    It keeps, in order, the configurations that pass by the map of the active target. It drops those that failed or
+    break a constraint, and those that are predicted to be the program of an earlier one. `unknown` decides on those
+    that the map does not know (a value that it never tried, several moves without a joint part). It never returns an
+    empty list: the map's own configurations take its place, with a warning. If arguments have other types than the
+    map's, it warns and leaves the list as it is.
 
     Raises (on the first launch):
-        UsageError: no map of the active target; a map that cannot be read.
+        UsageError: there is no map of the active target, or a map cannot be read.
     """
     if unknown not in ("drop", "keep"):
-        raise UsageError(f"unknown={unknown!r}: what the map cannot tell is dropped ('drop') or kept ('keep').")
+        raise UsageError(
+            f"unknown={unknown!r}: a configuration that the map does not know is dropped ('drop') or kept ('keep')."
+        )
     given, pruners = Maps(maps), dict[str, _Pruner]()
 
     def prune(configs: list[triton.Config], named_args: Mapping[str, Any], **kwargs: Any) -> list[triton.Config]:
@@ -57,7 +59,7 @@ def early_config_prune(maps: MapOrPath | Sequence[MapOrPath], *, unknown: Litera
 
 
 class _Pruner:
-    """Prunes by one map."""
+    """Pruning by one map."""
 
     def __init__(self, space: SpaceMap, keep_unknown: bool) -> None:
         self.space, self.keep_unknown = space, keep_unknown
@@ -66,8 +68,8 @@ class _Pruner:
         self.warned: set[str] = set()
 
     @cached_property
-    def unsaid(self) -> dict[str, Any]:
-        """What options and fixed parameters are where nobody sets them."""
+    def defaults(self) -> dict[str, Any]:
+        """Return the values of options and fixed parameters that nobody sets."""
         return default_options(self.space.target) | self.space.recipe.fixed
 
     def prune(self, configs: list[triton.Config], given: Mapping[str, Any]) -> list[triton.Config]:
@@ -88,44 +90,44 @@ class _Pruner:
                     kept.setdefault(self._program(config, full), config)
                 case Feasibility.UNKNOWN | Feasibility.INFEASIBLE:
                     continue
-        return list(kept.values()) or self._instead(configs, given)
+        return list(kept.values()) or self._substitutes(configs, given)
 
     def _complete(self, config: triton.Config, given: Mapping[str, Any]) -> Config:
-        """A value for every knob: the configuration's, the call's, the compiler's default, the baseline's."""
-        set_here = {**given, **_own(config)}
+        """Return all knobs' values: of the configuration, else the call, the compiler's defaults or the baseline."""
+        set_here = {**given, **_keywords(config)}
         found: Config = {}
         for name, baseline in self.space.baseline.items():
             knob = self.space.knobs.get(name)
             value = set_here.get(name, ...)
             if value is ... and knob is not None and knob.kind is KnobKind.OPTION:
-                value = self.unsaid.get(name, baseline)
+                value = self.defaults.get(name, baseline)
             found[name] = baseline if value is ... else self._plain(name, value)
         return found
 
     def _plain(self, name: str, value: Any) -> Value:
-        """The value as the map writes it."""
+        """Return the value as the map stores it."""
         value = getattr(value, "value", value) if type(value).__name__ == "constexpr" else value
         if type(value) in _PLAIN:
             return value  # type: ignore[no-any-return]
-        for spelled in self.domains[name]:
-            if isinstance(spelled, str) and _equal(spelled, value):
-                return spelled
+        for stored in self.domains[name]:
+            if isinstance(stored, str) and _equal(stored, value):
+                return stored
         return repr(value)
 
     def _as_mapped(self, config: triton.Config) -> bool:
-        """Whether all that it sets beside the knobs is as the map had it."""
+        """Return whether the options and parameters that it sets, knobs aside, have the map's values."""
         return all(
-            same(value, self.unsaid[name])
-            for name, value in _own(config).items()
-            if name not in self.space.baseline and name in self.unsaid
+            same(value, self.defaults[name])
+            for name, value in _keywords(config).items()
+            if name not in self.space.baseline and name in self.defaults
         )
 
     def _program(self, config: triton.Config, full: Config) -> object:
-        """Equal for two configurations that are predicted to be one program and launch."""
+        """Return a key that is equal for configurations that are predicted to be one program and launch."""
         others = {n: repr(v) for n, v in config.kwargs.items() if n not in self.space.baseline}
-        return repr(self._form(full)), tuple(sorted(others.items())), id(config.pre_hook)
+        return repr(self._canonical(full)), tuple(sorted(others.items())), id(config.pre_hook)
 
-    def _form(self, full: Config) -> Config:
+    def _canonical(self, full: Config) -> Config:
         if self.space.joint:
             return self.reduced.canonical(full)
         moves = moves_of(self.space, full)
@@ -136,8 +138,8 @@ class _Pruner:
         group = next((group for group in groups if value in group), (value,))
         return {**full, name: self.space.baseline[name] if self.space.baseline[name] in group else group[0]}
 
-    def _instead(self, configs: list[triton.Config], given: Mapping[str, Any]) -> list[triton.Config]:
-        """The map's own, without what the call sets itself: Triton takes no keyword twice."""
+    def _substitutes(self, configs: list[triton.Config], given: Mapping[str, Any]) -> list[triton.Config]:
+        """Return the map's own configurations, without the keywords of the call: Triton takes no keyword twice."""
         found: list[triton.Config] = []
         for config in own_configs(self.space, names=None):
             fits = all(same(self._plain(n, given[n]), v) for n, v in config.kwargs.items() if n in given)
@@ -155,11 +157,11 @@ class _Pruner:
         return found[: max(1, len(configs))]
 
     def _why_none(self, configs: list[triton.Config], given: Mapping[str, Any]) -> str:
-        """What keeps the first of them out, in words."""
+        """Return the reason why the first of them is left out, in words."""
         first = configs[0]
-        for name, value in _own(first).items():
-            if name not in self.space.baseline and name in self.unsaid and not same(value, self.unsaid[name]):
-                return f" (the first has {name}={value}, which the map holds at {self.unsaid[name]})"
+        for name, value in _keywords(first).items():
+            if name not in self.space.baseline and name in self.defaults and not same(value, self.defaults[name]):
+                return f" (the first has {name}={value}, which the map holds at {self.defaults[name]})"
         found = self.judge(self._complete(first, given))
         if found.untried:
             return " (the first has " + ", ".join(f"{n}={v}" for n, v in found.untried.items()) + ", never tried)"
@@ -172,13 +174,13 @@ class _Pruner:
 
 
 def contradiction(space: SpaceMap, given: Mapping[str, Any], options: frozenset[str]) -> str:
-    """What of a call is not what the map was made for, in words: types of arguments, fixed parameters; "" if nothing.
+    """Return the first type of an argument or fixed parameter that is not the map's, in words; "" if there is none.
 
-    Only types: sizes and alignments may differ, and then programs may, too.
+    Sizes and alignments are not compared. They may differ, and then programs may differ too.
     """
     for name, known in space.specialisation.items():
-        if name in given and (said := _type_of(given[name])) and not _of_type(said, known):
-            return f"{name} is {said} and not {known}"
+        if name in given and (found := _type_of(given[name])) and not _matches(found, known):
+            return f"{name} is {found} and not {known}"
     for name, value in space.recipe.fixed.items():
         if name in given and name not in options and type(given[name]) in _PLAIN and given[name] != value:
             return f"{name} is {given[name]!r} and not {value!r}"
@@ -186,7 +188,7 @@ def contradiction(space: SpaceMap, given: Mapping[str, Any], options: frozenset[
 
 
 def _type_of(value: Any) -> str:
-    """ "*bf16", "int", "float", "None"; empty where it cannot be told."""
+    """Return "*bf16", "int", "float" or "None"; "" where the type is unknown."""
     if value is None:
         return "None"
     if isinstance(value, bool | int | float):
@@ -198,24 +200,25 @@ def _type_of(value: Any) -> str:
     return next((f"*{short}" for short, (name, _) in DTYPES.items() if text in (short, name)), "")
 
 
-def _of_type(said: str, known: str) -> bool:
+def _matches(found: str, known: str) -> bool:
+    """Return whether an argument of type `found` has the specialisation that the map knows."""
     pointer = POINTER.match(known)
     if pointer:
         short = next((s for s, (name, _) in DTYPES.items() if pointer["dtype"] in (s, name)), "")
-        return said == f"*{short}"
+        return found == f"*{short}"
     if known.startswith("tensordesc"):
-        return said != "None"
-    return {"None": known == "None", "float": known.startswith("fp"), "int": known[:1] in "iu"}.get(said, False)
+        return found != "None"
+    return {"None": known == "None", "float": known.startswith("fp"), "int": known[:1] in "iu"}.get(found, False)
 
 
-def _own(config: triton.Config) -> dict[str, Any]:
-    """What a configuration sets. An option of the launch that is None is left to the compiler."""
+def _keywords(config: triton.Config) -> dict[str, Any]:
+    """Return the keywords that a configuration sets. An option that is None is left to the compiler."""
     options = {name: getattr(config, name, None) for name in LAUNCH_OPTIONS}
     return {**config.kwargs, **{name: value for name, value in options.items() if value is not None}}
 
 
-def _equal(spelled: str, value: Any) -> bool:
+def _equal(stored: str, value: Any) -> bool:
     try:
-        return bool(object_of(spelled, {}) == value)
+        return bool(python_value(stored, {}) == value)
     except UsageError:
         return False

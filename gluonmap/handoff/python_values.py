@@ -1,4 +1,7 @@
-"""Values that a map can only spell, "py:gl.float16", as the objects that a kernel takes. Nothing is run as Python."""
+"""Values that a map stores as Python text, "py:gl.float16", as the objects that a kernel takes.
+
+The text is parsed and never executed: a map may come from anywhere.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,19 @@ from gluonmap.model.errors import UsageError
 PREFIX = "py:"
 
 
-def object_of(value: Value, names: Mapping[str, Any]) -> Any:
-    """Return the value as a kernel takes it. A text that begins with "py:" may name things, list them, and make
-    layouts and floats.
+def python_value(value: Value, names: Mapping[str, Any]) -> Any:
+    """Return the value as a kernel takes it.
 
-    `names`: what it may name besides triton, tl, gl and Gluon's layouts: the globals of the kernel's module.
+    A text that begins with "py:" may contain names, attributes, lists, tuples and literals, and call layouts and float.
+    `names`: names that it may use besides triton, tl, gl and Gluon's layouts: the globals of the kernel's module.
 
     Raises:
-        UsageError: it does anything else, or names what is not there.
+        UsageError: the text contains anything else, or an unknown name.
     """
     if not isinstance(value, str) or not value.startswith(PREFIX):
         return value
     try:
-        return _made(ast.parse(value[len(PREFIX) :].strip(), mode="eval").body, {**_known(), **names})
+        return _evaluated(ast.parse(value[len(PREFIX) :].strip(), mode="eval").body, {**_known(), **names})
     except (ValueError, SyntaxError, LookupError, AttributeError, TypeError) as error:
         raise UsageError(
             f"the map's value {value!r} cannot be made here: {type(error).__name__}: {error}. "
@@ -41,20 +44,21 @@ def _known() -> dict[str, Any]:
     return {"triton": triton, "tl": tl, "gl": gl, "float": float, **layouts}
 
 
-def _made(node: ast.expr, names: Mapping[str, Any]) -> Any:
+def _evaluated(node: ast.expr, names: Mapping[str, Any]) -> Any:
     match node:
         case ast.Name(id=name):
             return names[name]
         case ast.Attribute(value=owner, attr=name):
-            return getattr(_made(owner, names), name)
+            return getattr(_evaluated(owner, names), name)
         case ast.List(elts=parts):
-            return [_made(part, names) for part in parts]
+            return [_evaluated(part, names) for part in parts]
         case ast.Tuple(elts=parts):
-            return tuple(_made(part, names) for part in parts)
+            return tuple(_evaluated(part, names) for part in parts)
         case ast.Call(func=function, args=args, keywords=keywords) if all(k.arg for k in keywords):
-            make = _made(function, names)
-            # A map may come from anywhere, and through modules one can name everything: so only these are called.
+            make = _evaluated(function, names)
+            # A map may come from anywhere, and any function can be reached through modules, so only these are called.
             if make is not float and not (isinstance(make, type) and make.__name__.endswith("Layout")):
                 raise ValueError(f"{ast.unparse(function)} is no layout")
-            return make(*(_made(a, names) for a in args), **{str(k.arg): _made(k.value, names) for k in keywords})
+            values = {str(k.arg): _evaluated(k.value, names) for k in keywords}
+            return make(*(_evaluated(a, names) for a in args), **values)
     return ast.literal_eval(node)

@@ -1,4 +1,4 @@
-"""`@gluonmap.autotune`: the standard autotuner over the active target's map, chosen on the first launch."""
+"""`@gluonmap.autotune`: the standard autotuner over the active target's map, which the first launch selects."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gluonmap.model.space_map import SpaceMap
 def autotune(
     maps: MapOrPath | Sequence[MapOrPath], key: Sequence[str], limit: int | None = None, **settings: Any
 ) -> Callable[[Any], Any]:
-    """Return a decorator for a jit function, heuristics around it or not, in place of `triton.autotune`.
+    """Return a decorator for a jit function, with or without heuristics, in place of `triton.autotune`.
 
-    On the first launch it reads the map of the active target and builds `triton.autotune(configs=…, key=…,
-    **settings)` from its verified configurations, at most `limit`. Whatever the tuner has (best_config, cache, …) is
-    had from then on; `tuner` builds it at once.
+    The first launch reads the map of the active target and builds `triton.autotune(configs=…, key=…, **settings)`
+    from at most `limit` of its verified configurations. From then on the kernel has the tuner's attributes
+    (best_config, cache, …). The attribute `tuner` builds it at once.
 
     Raises (at once):
-        UsageError: no map, or `configs` among the settings.
+        UsageError: no map is given, or `configs` is among the settings.
     Raises (on the first launch):
-        UsageError: no map of the active target, one that cannot be read, or without a configuration that passed.
+        UsageError: no map is of the active target, it cannot be read, or no configuration of it passed.
         UnknownKnob: the map turns a parameter that the function does not have.
     """
     if "configs" in settings:
@@ -43,7 +43,7 @@ def autotune(
 
 @cache
 def _mapped_kernel() -> Callable[..., Any]:
-    """The class of what the decorator returns: its base is Triton's, which is imported no earlier than this."""
+    """Return the class of decorated kernels. It is made here because its base class needs Triton."""
     from triton.runtime.jit import KernelInterface
 
     class MappedKernel(KernelInterface):  # type: ignore[misc]
@@ -69,7 +69,7 @@ def _mapped_kernel() -> Callable[..., Any]:
             return self.tuner.warmup(*args, **kwargs)
 
         def __getattr__(self, name: str) -> Any:
-            # Whoever looks around (copy, inspect, a probe of this file) must not need a device for it.
+            # copy, inspect and a probe of this file look up attributes, and must not need a device for it.
             if name.startswith("_") or "_tuner" not in self.__dict__:
                 raise AttributeError(f"{name!r}: the autotuner is built on the first launch, or by .tuner")
             return getattr(self.__dict__["_tuner"], name)

@@ -1,7 +1,7 @@
 """Questions to a stored map, answered without a compiler.
 
-Begin with `observations` (what the map observed of each configuration), then `feasibility` (the judgement of any
-configuration), on which the others rest:
+Begin with `observations.py` (one observation for each configuration that the map asked), then read `feasibility` (the
+judgement of any configuration). The others build on these two:
 
 * `explain`: why a configuration fails and what passes nearby, or which knobs matter at it.
 * `reduced_space`: configurations that are predicted to be one program, by the rules of `equivalence`;
@@ -9,6 +9,6 @@ configuration), on which the others rest:
 * `coverage`, `constraint_summary`, `interactions`, `constraint_graph`: the evidence of constraints, for reports.
 * `config_files`: configurations in a file of JSON lines.
 
-It may import `constraints` and `model`. It asks no oracle: a caller that
-wants compiles passes a function. `networkx` is for `constraint_graph` alone.
+It may import `constraints` and `model`. It asks no oracle: a caller that wants compiles passes a function. Only
+`constraint_graph` imports `networkx`.
 """

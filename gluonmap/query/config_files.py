@@ -1,4 +1,4 @@
-"""Configurations in a file of JSON lines, read one at a time: the file may be huge and malformed."""
+"""Configurations in a file of JSON lines. They are read one at a time, since the file may be huge or malformed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from gluonmap.model.candidate import Config
 from gluonmap.model.errors import UsageError
 
 MOST_LINE_BYTES = 1 << 20
+"""Length of a line, in bytes, beyond which it is refused."""
 
 
 def read_configs(stream: IO[bytes], name: str) -> Iterator[tuple[int, Config]]:
@@ -60,7 +61,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} stands there twice")
+        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} is there twice")
     return found
 
 

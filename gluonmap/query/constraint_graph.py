@@ -1,4 +1,4 @@
-"""The constraint graph of a map: knobs on one side, constraints on the other; the only module that knows networkx."""
+"""The constraint graph of a map: knobs on one side, constraints on the other. No other module imports networkx."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _NOT_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def constraint_graph(space: SpaceMap) -> nx.Graph:
     """Return the bipartite graph of knobs (`bipartite` 0) and constraints (1), an edge where a constraint reads a knob.
 
-    A knob's node bears its name and says when it matters, its component, and by `flag` that it is pinned (no other
-    value ever passed) or inert; constraints are "constraint 1" and so on, in the map's order. Attributes are text,
-    whole numbers or truth values, and absent where there is nothing to say; characters that XML cannot hold are
-    spelled as Python escapes. A map without a joint part has no constraints.
+    A knob's node has the knob's name. Its attributes say when the knob matters, its component, and by `flag` that it
+    is pinned (no other value ever passed) or inert. Constraints are "constraint 1" and so on, in the map's order.
+    Attributes are text, integers or booleans, and absent where they would be empty. Characters that XML cannot hold
+    are written as Python escapes. A map without a joint part has no constraints.
     """
     import networkx as nx
 
@@ -57,9 +57,9 @@ def constraint_graph(space: SpaceMap) -> nx.Graph:
 
 
 def components(space: SpaceMap) -> tuple[frozenset[str], ...]:
-    """Return the sets of knobs that constraints tie together, in signature order; a knob that none ties is alone.
+    """Return the sets of knobs that constraints connect, in signature order; an unconstrained knob is a set of one.
 
-    They can be turned apart as far as passing goes; what is fastest may still depend on all.
+    Feasibility can be decided for each set by itself. The fastest configuration may still depend on all knobs.
     """
     return _components(constraint_graph(space), domains_of(space))
 
@@ -83,32 +83,32 @@ def write_graph(space: SpaceMap, path: Path) -> None:
             raise UsageError(f"a graph is written as {', '.join(SUFFIXES)}, not {suffix or 'without a suffix'}: {path}")
 
 
-# ---- the picture ---------------------------------------------------------------------------------------------------
+# ---- the drawing ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class GraphBlock:
-    """Knobs that something ties together, above each other, and beside them what ties them, likewise."""
+    """One block of the drawing: a column of connected knobs, and a column of the constraints that connect them."""
 
     flag: str
-    """"pinned" or "inert" where the knobs are set aside for that, else ""."""
+    """"pinned" or "inert" if the block is set aside for that, else ""."""
     knobs: tuple[str, ...]
     constraints: tuple[int, ...]
     """Places in the map's constraints."""
     conditions: tuple[int, ...]
-    """Places in the map's inertness: a knob matters only where the others have certain values."""
+    """Places in the map's inertness rules: a knob matters only where others have certain values."""
     edges: tuple[tuple[str, str], ...]
-    """From a knob to "constraint 0" or "condition 0", by place."""
+    """Pairs of a knob and "constraint 0" or "condition 0", numbered by place."""
     order: tuple[str, ...]
     """Constraints and conditions from top to bottom."""
 
 
 def layout(space: SpaceMap) -> tuple[GraphBlock, ...]:
-    """Return the constraint graph in blocks to be drawn, those of most knobs first, pinned and inert knobs last.
+    """Return the constraint graph as blocks to draw: largest first, pinned and inert knobs last.
 
-    A block is a component of the graph with its conditions: what is in two blocks can be turned apart. Within one, the
-    order of each side follows the mean place of its neighbours, so that few edges cross. Constraints that only repeat
-    others, or that no configuration tried breaks, are left out. The same map gives the same blocks.
+    A block is a component of the graph with its conditions, so knobs of two blocks are independent. Within a block,
+    each side is ordered by the mean place of its neighbours, so that few edges cross. Constraints that others imply,
+    or that no asked configuration breaks, are left out. The same map gives the same blocks.
     """
     import networkx as nx
 
@@ -136,7 +136,7 @@ _KINDS = ("constraint", "condition")
 
 
 def _tying(space: SpaceMap) -> Iterator[tuple[str, Collection[str]]]:
-    """What is drawn beside the knobs, and the knobs that it reads."""
+    """Yield each constraint and condition to draw, with the knobs that it reads."""
     if space.joint is None:
         return
     for number in constraint_summary(space.joint).shown:
@@ -149,7 +149,7 @@ def _tying(space: SpaceMap) -> Iterator[tuple[str, Collection[str]]]:
 
 
 def _uncrossed(graph: nx.Graph, knobs: list[str], ties: list[str]) -> tuple[list[str], list[str]]:
-    """Both sides in an order of few crossings: each in turn by the mean place of its neighbours, while that helps."""
+    """Return both sides in an order with few crossings: the barycentre heuristic, the best of `SWEEPS` sweeps."""
     best = knobs, ties
     fewest = _crossings(graph, *best)
     for _ in range(SWEEPS):
@@ -161,10 +161,11 @@ def _uncrossed(graph: nx.Graph, knobs: list[str], ties: list[str]) -> tuple[list
 
 
 SWEEPS = 8
+"""Number of times that both sides are ordered by the mean place of their neighbours."""
 
 
-def _by_mean(graph: nx.Graph, moving: list[str], standing: list[str]) -> list[str]:
-    at = {name: number / max(1, len(standing) - 1) for number, name in enumerate(standing)}
+def _by_mean(graph: nx.Graph, moving: list[str], fixed: list[str]) -> list[str]:
+    at = {name: number / max(1, len(fixed) - 1) for number, name in enumerate(fixed)}
     means = {name: _mean([at[other] for other in graph[name]]) for name in moving}
     return sorted(moving, key=lambda name: round(means[name], 9))
 
@@ -188,14 +189,14 @@ def _components(graph: nx.Graph, names: dict[str, tuple[Value, ...]]) -> tuple[f
     return tuple(found)
 
 
-# ---- attributes ----------------------------------------------------------------------------------------------------
+# ---- attributes -----------------------------------------------------------------------------------------------------
 
 
 def _knob(space: SpaceMap, name: str, values: tuple[Value, ...], passing: set[str]) -> dict[str, Any]:
     knob = space.knobs.get(name)
     matters = _matters(space, name)
     pinned = knob is not None and knob.knob_class is KnobClass.PINNED and len(passing) == 1
-    return _told(
+    return _not_empty(
         {
             "class": knob.knob_class.value if knob else "",
             "kind": knob.kind.value if knob else "",
@@ -208,7 +209,7 @@ def _knob(space: SpaceMap, name: str, values: tuple[Value, ...], passing: set[st
 
 
 def _matters(space: SpaceMap, name: str) -> str:
-    """When the knob changes the program: "never", "always", "sometimes", "only if …"; empty where nothing tells."""
+    """Return when the knob changes the program: "never", "always", "sometimes" or "only if …"; "" if unknown."""
     for item in space.joint.inertness if space.joint else ():
         if item.knob == name:
             if item.uncompared:
@@ -220,7 +221,7 @@ def _matters(space: SpaceMap, name: str) -> str:
 
 
 def _constraint(constraint: Constraint) -> dict[str, Any]:
-    return _told(
+    return _not_empty(
         {
             "words": constraint.words,
             "standing": constraint.standing.value,
@@ -235,8 +236,11 @@ def _constraint(constraint: Constraint) -> dict[str, Any]:
     )
 
 
-def _told(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Those that are not empty (GraphML readers drop empty ones), in characters that every format holds."""
+def _not_empty(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes that are not empty, in characters that every format holds.
+
+    GraphML readers drop empty attributes.
+    """
     return {k: _text(v) if isinstance(v, str) else v for k, v in attributes.items() if v != ""}
 
 
@@ -244,20 +248,23 @@ def _text(text: str) -> str:
     return _NOT_IN_XML.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
-# ---- formats -------------------------------------------------------------------------------------------------------
+# ---- formats --------------------------------------------------------------------------------------------------------
 
 
 def _graphml(graph: nx.Graph) -> bytes:
     import networkx as nx
 
-    # Not write_graphml: that takes lxml where it is installed, and then the bytes depend on the environment.
+    # write_graphml would use lxml where it is installed, and then the bytes would depend on the environment.
     buffer = io.BytesIO()
     nx.write_graphml_xml(graph, buffer)
     return buffer.getvalue()
 
 
 def _node_link(graph: nx.Graph) -> dict[str, Any]:
-    """As `networkx.node_link_graph(…, edges="edges")` reads it; the writer's own key for edges differs by version."""
+    """Return the graph for `networkx.node_link_graph(…, edges="edges")`.
+
+    networkx's own writer is not used: its key for edges differs between versions.
+    """
     return {
         "directed": False,
         "multigraph": False,
@@ -285,5 +292,5 @@ def _look(node: str, attributes: dict[str, Any]) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    r"""A DOT string. Graphviz reads \n, \N and so on in labels: a backslash of the text is doubled first."""
+    r"""Return a DOT string. Backslashes are doubled, because Graphviz interprets \n, \N and so on in labels."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -1,4 +1,4 @@
-"""Constraints as a reader wants them: which are shown one by one, and which are summarised in one sentence."""
+"""Selection of the constraints that a report shows one by one; the others are summarised in one sentence."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from gluonmap.model.joint_map import Joint, Standing
 from gluonmap.model.relations import Nogood
 
 MOST_LONE_FAILURES = 6
-"""Combinations that failed once each and are shown one by one; where there are more, all are summarised."""
+"""Number of combinations that failed once each up to which they are shown one by one."""
 
 
 class ConstraintSummary(msgspec.Struct, frozen=True):
     """Places in `Joint.constraints`, each in one list."""
 
     shown: tuple[int, ...]
+    """Constraints to show one by one."""
     lone: tuple[int, ...]
     """Combinations that failed once each, where there are many of them."""
     implied: tuple[int, ...]
-    """Demands of the source that add nothing: what breaks them breaks another constraint."""
+    """Constraints read in the source that add nothing: what breaks them breaks another constraint."""
     untried: tuple[int, ...]
-    """Demands of the source that no asked configuration breaks."""
+    """Constraints read in the source that no asked configuration breaks."""
 
 
 def constraint_summary(joint: Joint) -> ConstraintSummary:

@@ -1,4 +1,4 @@
-"""Coverage of the questions that were asked: values on both sides of a constraint, and combinations of values."""
+"""Coverage by the asked configurations: values on both sides of a constraint, and combinations of values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gluonmap.model.outcomes import Outcome, is_evidence
 from gluonmap.query.observations import Observation, Observations
 
 MOST_TUPLES = 10_000
-"""Tuples of a constraint's knobs that are walked."""
+"""Number of tuples of a constraint's knobs beyond which they are not counted."""
 
 
 class TupleCount(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class ConstraintCoverage(msgspec.Struct, frozen=True):
 
     @property
     def exhaustive(self) -> bool:
-        """Every tuple was tried: all that meet the constraint were seen passing."""
+        """Return whether every tuple was tried, and all that meet the constraint were seen passing."""
         return self.meet.passed == self.meet.possible and self.broken.tried == self.broken.possible
 
 
@@ -53,7 +53,7 @@ class Combinations(msgspec.Struct, frozen=True):
 
 
 class FailureExample(msgspec.Struct, frozen=True):
-    """A configuration that breaks a constraint and failed, one near it that passed, and the first one's message."""
+    """A configuration that breaks a constraint and failed, its message, and a near one that passed."""
 
     failing: Config
     passing: Config
@@ -65,9 +65,9 @@ class FailureExample(msgspec.Struct, frozen=True):
 
 
 def constraint_coverage(found: Observations, constraint: Constraint) -> ConstraintCoverage | None:
-    """Return how many tuples of values of the constraint's own knobs its two sides have, and how many were tried.
+    """Return the number of tuples of the constraint's knobs on its two sides, and how many of them were tried.
 
-    None where it reads something that is no knob, or has too many tuples to walk.
+    None if it reads something that is no knob, or has more than `MOST_TUPLES` tuples.
     """
     domains = _domains(found)
     scope = scope_of(constraint.relation)
@@ -96,9 +96,9 @@ def constraint_coverage(found: Observations, constraint: Constraint) -> Constrai
 def constraint_example(found: Observations, constraint: Constraint, near: Config | None = None) -> FailureExample:
     """Return the constraint's example with the message of that very configuration.
 
-    `near` is a configuration that breaks the constraint. With it the example is the configuration asked that is most
-    like it, above all in the constraint's own knobs. A configuration that breaks no other constraint comes first, since
-    its message is about this constraint.
+    `near` is a configuration that breaks the constraint. With it, the example is the asked configuration nearest to
+    it, first of all in the constraint's own knobs. Configurations that break no other constraint are preferred, since
+    their message is about this constraint.
     """
     item = constraint
     stored = FailureExample(
@@ -147,7 +147,7 @@ def combinations(found: Observations, orders: Iterable[int] = (1, 2, 3)) -> tupl
     """Return, for each order, how many combinations of values the signature has and how many were tried."""
     domains = _domains(found)
     answered = [item.config for item in found.joint if is_evidence(item.outcome)]
-    # Each knob's values as numbers: deep maps of many knobs have millions of triples to tell apart.
+    # Values are compared as numbers, because deep maps of many knobs have millions of triples.
     columns = [np.unique([repr(config[name]) for config in answered], return_inverse=True)[1] for name in domains]
     sizes = [len(values) for values in domains.values()]
     counts = []

@@ -12,11 +12,11 @@ from gluonmap.model.candidate import Value
 
 
 def diverse_subset(rows: Rows, domains: Sequence[Sequence[Value]], limit: int) -> list[int]:
-    """Return at most `limit` places of `rows`, in the order chosen: the first row, a greedy cover, the farthest.
+    """Return at most `limit` places of `rows`, in the order chosen: the first row, a greedy cover, then the farthest.
 
-    The cover takes, of the rows left, the one with most values that no chosen row has, until each value that any row
-    has is there. Then comes the row whose nearest chosen row is farthest away. A tie goes to the earlier row. All
-    rows are returned, in that order, where there are no more than `limit`; rows must differ from each other.
+    The cover repeatedly takes the row with most values that no chosen row has, until every value of any row is
+    covered. Farthest-point sampling then repeatedly takes the row whose nearest chosen row is farthest away. A tie goes
+    to the earlier row. Rows must differ from each other. If there are no more than `limit`, all are returned.
     """
     most = min(limit, len(rows))
     if most <= 0:
@@ -36,7 +36,7 @@ def diverse_subset(rows: Rows, domains: Sequence[Sequence[Value]], limit: int) -
 
 
 def _cover(rows: Rows, most: int) -> list[int]:
-    """The first row, then one after the other the row with most values not seen yet, until all are."""
+    """Return the first row, then repeatedly the row with most unseen values, until all values are seen."""
     sizes = rows.max(0) + 1
     cells = rows + np.concatenate([[0], np.cumsum(sizes)[:-1]]) if len(sizes) else rows.astype(int)
     unseen = np.zeros(int(sizes.sum()), bool)
@@ -51,7 +51,7 @@ def _cover(rows: Rows, most: int) -> list[int]:
 
 
 def _distances(rows: Rows, axes: Sequence[npt.NDArray[np.float64]], place: int) -> npt.NDArray[np.float64]:
-    """How far each row is from one: by knob 1 if the values differ, and how far apart they stand in their order."""
+    """Return each row's distance to one row: for each knob 1 if the values differ, plus their distance in order."""
     found: npt.NDArray[np.float64] = (rows != rows[place]).sum(1).astype(float)
     for column, axis in enumerate(axes):
         found += np.abs(axis - axis[rows[place, column]])[rows[:, column]]
@@ -59,7 +59,7 @@ def _distances(rows: Rows, axes: Sequence[npt.NDArray[np.float64]], place: int) 
 
 
 def _axis(domain: Sequence[Value]) -> npt.NDArray[np.float64]:
-    """Places from 0 to 1 in the order of the numbers; values that are no numbers have no order and stand at 0."""
+    """Return the values' places in numeric order, from 0 to 1; all 0 if some value is no number."""
     numbers = [float(value) for value in domain if isinstance(value, (int, float)) and not isinstance(value, bool)]
     if len(numbers) < len(domain):
         return np.zeros(len(domain))

@@ -1,9 +1,8 @@
-"""Which values of a knob are one program: the rules of each knob as a table.
+"""Equivalence of a knob's values: rules that some values are one program, as a table for each knob.
 
-A rule says that some values of a knob are one program, everywhere or where a condition holds. The table leads from a
-value, and the knobs that the conditions read, to its canonical value. Knobs are replaced one after the other, and
-conditions read the values that are already replaced. Two configurations are merged if both have the same canonical
-form.
+A rule says that some values of a knob are one program, everywhere or where a condition holds. The table maps a value,
+and the knobs that the conditions read, to its canonical value. Knobs are replaced one after the other, and conditions
+read values that are already replaced. Two configurations are merged if both have the same canonical form.
 """
 
 from __future__ import annotations
@@ -27,30 +26,32 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class EquivalenceRule:
-    """Values of a knob that are one program where `condition`, if there is one, is as `holds` says."""
+    """Values of a knob that are one program where `condition` holds, or where it does not (`holds` is false)."""
 
     knob: str
     values: tuple[Value, ...] | None
     """None: all of them."""
     condition: Relation | None
+    """None: they are one program everywhere."""
     holds: bool = True
 
 
 @dataclass(frozen=True)
 class MergingStep:
-    """One knob replaced, by the knobs in `columns`."""
+    """The replacement of one knob by its canonical value."""
 
     column: int
+    """Column of the replaced knob."""
     columns: tuple[int, ...]
-    """Those that conditions read, and `column` itself; ascending."""
+    """Ascending columns of the knobs that conditions read, and `column` itself: the axes of `table`."""
     table: Rows
-    """The place in its domain of the value that stands for each of the knob's values."""
+    """For each of the knob's values, the place of its canonical value in the domain."""
     order: tuple[int, ...]
-    """Places of the knob's values; an earlier one stands for a later one."""
+    """Places of the knob's values by priority: the canonical value of a class is its first in this order."""
 
 
 def place_of(domain: Sequence[Value], value: object) -> int | None:
-    """Return the place of a value in its domain, where True is not 1; None: it is not in it."""
+    """Return the place of a value in its domain, where True is not 1; None if it is not in the domain."""
     return next((i for i, v in enumerate(domain) if type(v) is type(value) and v == value), None)
 
 
@@ -60,11 +61,11 @@ def merging_steps(
     inertness: Iterable[Inertness],
     value_classes: Iterable[ValueClasses],
 ) -> tuple[MergingStep, ...]:
-    """Return the knobs that the rules replace, in an order in which conditions read what is replaced already.
+    """Return the replacements of knobs, in an order in which conditions read values that are already replaced.
 
-    The baseline's value stands for those that are one program with it, else the first of the domain. Knobs whose
-    conditions read each other in a circle come in the order of the domains: then some that are one stay apart. So do
-    the values of a knob whose conditions read so many others that its table would pass ten million cells.
+    The canonical value of a class is the baseline's if it is in the class, else the first of the domain. Knobs whose
+    conditions read each other in a cycle come in the order of the domains, so some equivalent values stay apart. So do
+    the values of a knob whose table would have more than ten million cells.
     """
     rules = [rule for item in inertness if (rule := _rule(item))]
     rules += [
@@ -90,7 +91,7 @@ def _rule(item: Inertness) -> EquivalenceRule | None:
 def _step(
     names: Sequence[str], domains: Sequence[Sequence[Value]], column: int, first: int, rules: Sequence[EquivalenceRule]
 ) -> MergingStep | None:
-    """The rules of one knob as a table; None where they merge nothing."""
+    """Return the rules of one knob as a table; None if they merge nothing."""
     size = len(domains[column])
     order = (first, *(place for place in range(size) if place != first))
     tables = [relation_factor(names, domains, rule.condition) if rule.condition else None for rule in rules]
@@ -104,7 +105,7 @@ def _step(
         )
         where = True if table is None else (table_over(table, columns) > 0) == rule.holds
         masks.append(np.moveaxis(np.broadcast_to(where, shape), axis, -1) & members)
-    # Rules that share a value make one class of theirs: the lowest rank spreads until nothing changes.
+    # Rules that share a value form one class: the lowest rank spreads until nothing changes.
     ranks = np.moveaxis(np.broadcast_to(_along(np.argsort(order), columns, column), shape), axis, -1)
     while True:
         before = ranks
@@ -132,10 +133,10 @@ def _ordered(steps: Sequence[MergingStep]) -> list[MergingStep]:
 
 
 def shape_of(domains: Sequence[Sequence[Value]], columns: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a table over some knobs.
+    """Return the shape of a table over some knobs.
 
     Raises:
-        TooEntangled: it would have more than ten million cells.
+        TooEntangled: the table would have more than ten million cells.
     """
     shape = tuple(len(domains[c]) for c in columns)
     if math.prod(shape) > MOST_CELLS:
@@ -144,7 +145,7 @@ def shape_of(domains: Sequence[Sequence[Value]], columns: Sequence[int]) -> tupl
 
 
 def table_over(factor: Factor, columns: Sequence[int]) -> npt.NDArray[np.float64]:
-    """A factor's table with an axis for each of `columns`, of length 1 where it does not read the knob."""
+    """Return a factor's table with an axis for each of `columns`, of length 1 where it does not read the knob."""
     sizes = dict(zip(factor.columns, factor.table.shape, strict=True))
     return factor.table.reshape([sizes.get(c, 1) for c in columns])
 

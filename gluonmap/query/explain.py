@@ -1,4 +1,4 @@
-"""Why a configuration fails and what to change, or what matters at one that passes."""
+"""Explanation of one configuration: why it fails and what to change, or which knobs matter if it passes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gluonmap.query.feasibility import Basis, Judge, Judgement, moves_of
 from gluonmap.query.observations import config_key
 
 MOST_CHANGED = 3
-"""Knobs that a search for feasible neighbours changes; beyond, only what was compiled is considered."""
+"""Number of knobs that the search for feasible neighbours changes. Beyond it, only compiled ones are considered."""
 MOST_VISITED = 20_000
-"""Configurations that one distance of that search looks at."""
+"""Number of configurations that one distance of that search visits."""
 MOST_COMPILED = 6
-"""Predicted neighbours that are compiled, for three wanted."""
+"""Number of predicted neighbours that are compiled to find three."""
 
 Ask = Callable[[Config], Judgement]
 """Compile one configuration and judge the answer."""
@@ -30,11 +30,11 @@ class FailingPart(msgspec.Struct, frozen=True):
     """A set of moves that fails by itself."""
 
     moves: Config
-    """Against the baseline; empty: the baseline itself fails."""
+    """Moves from the baseline; empty: the baseline itself fails."""
     judgement: Judgement
-    """Of the baseline with these moves alone."""
+    """Judgement of the baseline with these moves alone."""
     proved: bool
-    """It was compiled and failed, and so was each part with one move less, and passed."""
+    """It was compiled and failed, and each part with one move less was compiled and passed."""
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -42,16 +42,16 @@ class Neighbour(msgspec.Struct, frozen=True):
 
     config: Config
     moves: Config
-    """What to change to get there."""
+    """Changes that lead to it."""
     judgement: Judgement
 
 
 class KnobRelevance(msgspec.Struct, frozen=True):
-    """Whether turning one knob, all others as they are, gives another program."""
+    """Relevance of one knob at a configuration: whether another value of it alone gives another program."""
 
     knob: str
     matters: bool | None
-    """None: not known."""
+    """None: unknown."""
     why: str
 
 
@@ -60,10 +60,10 @@ class Explanation(msgspec.Struct, frozen=True):
 
     config: Config
     moves: Config
-    """Against the baseline."""
+    """Moves from the baseline."""
     judgement: Judgement
     fresh: bool
-    """The judgement is that of a compile made for this."""
+    """The judgement is of a compile made for this explanation."""
     part: FailingPart | None = None
     nearest: tuple[Neighbour, ...] = ()
     matters: tuple[KnobRelevance, ...] = ()
@@ -72,7 +72,7 @@ class Explanation(msgspec.Struct, frozen=True):
 def explain(judge: Judge, config: Config, ask: Ask | None = None) -> Explanation:
     """Return why a complete configuration fails and what to change, or which knobs matter at it.
 
-    With `ask`, what the map does not hold for feasible and has not compiled is compiled now.
+    With `ask`, a configuration that was not compiled and is not predicted to be feasible is compiled now.
     """
     judgement, fresh = judge(config), False
     if ask is not None and not judgement.final and judgement.verdict is not Feasibility.FEASIBLE:
@@ -95,10 +95,10 @@ def explain(judge: Judge, config: Config, ask: Ask | None = None) -> Explanation
 
 
 def smallest_failing(judge: Judge, config: Config, ask: Ask | None = None) -> FailingPart | None:
-    """Return the smallest part found of the moves of `config` that still fails; None where none is known to.
+    """Return the smallest part found of the moves of `config` that still fails; None if no part is known to fail.
 
-    No single move can be left out of it, as far as answers go: what is unknown is taken to pass. The map is asked
-    first, and `ask` only where a compile would tell more.
+    No single move can be left out of it, as far as the answers go: unknown parts are assumed to pass. `ask` is called
+    only where a compile would add to the map's judgement.
     """
     space = judge.space
     known: dict[tuple[str, ...], Judgement] = {}
@@ -127,9 +127,10 @@ def smallest_failing(judge: Judge, config: Config, ask: Ask | None = None) -> Fa
 
 
 def minimal(items: Sequence[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
-    """Return a 1-minimal part of `items` that fails: without any one of its items it does not. `items` fail.
+    """Return a 1-minimal failing part of `items`: without any one of its items it does not fail. `items` must fail.
 
-    Zeller and Hildebrandt's ddmin: halves first, then finer pieces and what they leave. Failing need not be monotone.
+    This is Zeller and Hildebrandt's ddmin: halves first, then finer pieces and their complements. Failing need not be
+    monotone.
     """
     left, pieces = list(items), 2
     while len(left) > 1:
@@ -147,7 +148,7 @@ def minimal(items: Sequence[str], fails: Callable[[Sequence[str]], bool]) -> lis
 
 
 def _start(judge: Judge, config: Config, moved: list[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
-    """Moves that fail, as few as the map knows of: one alone, or those that one broken constraint speaks of."""
+    """Return the fewest failing moves that the map knows: one alone, or those in the scope of a broken constraint."""
     alone = [[name] for name in moved if judge({**judge.space.baseline, name: config[name]}).final]
     scopes = [[name for name in moved if name in item.scope] for item in judge(config).broken]
     parts = [*alone, *sorted(scopes, key=len)]
@@ -160,11 +161,10 @@ def _start(judge: Judge, config: Config, moved: list[str], fails: Callable[[Sequ
 def nearest_feasible(
     judge: Judge, config: Config, most: int = 3, ask: Ask | None = None, blamed: Iterable[str] = ()
 ) -> list[Neighbour]:
-    """Return the feasible configurations that change the fewest knobs, then move them least, compiled ones first.
+    """Return the feasible configurations that change the fewest knobs, then by the smallest steps, compiled ones first.
 
-    None of them changes what it need not: what holds another's changes is left out. With `ask`, predicted ones are
-    compiled, and those that fail are left out too. `blamed`: where no constraint says why `config` fails, one of these
-    knobs is changed.
+    A configuration whose changes contain those of another is left out. With `ask`, predicted ones are compiled, and
+    those that fail are left out too. `blamed`: if no constraint says why `config` fails, one of these knobs is changed.
     """
     passing = [Neighbour(other, _changes(config, other), judge(other)) for other in judge.passing()]
     passing = [item for item in passing if item.moves and not item.judgement.forbidden]
@@ -190,10 +190,10 @@ def nearest_feasible(
 
 
 class _NeighbourSearch:
-    """Feasible configurations at one distance: each step changes a knob of a constraint that is violated.
+    """Search for feasible configurations at one distance. Each step changes a knob of a violated constraint.
 
-    A configuration that meets a violated constraint differs in one of its knobs, so nothing is missed: what is tied up
-    to be changed anyway is tried in all its values, and the rest of the product is never walked.
+    A configuration that meets a violated constraint differs in one of the constraint's knobs. So no feasible
+    configuration is missed, and the other knobs are never enumerated.
     """
 
     def __init__(self, judge: Judge, config: Config, blamed: Iterable[str] = ()) -> None:
@@ -201,7 +201,7 @@ class _NeighbourSearch:
         self._visited: set[tuple[str, ...]] = set()
 
     def at(self, distance: int) -> Iterator[Neighbour]:
-        """Those that change as many knobs as said, and of whose changes none alone was enough."""
+        """Yield the feasible configurations that change `distance` knobs, and become feasible by the last change."""
         return self._walk(self.origin, frozenset(), distance)
 
     def _walk(self, config: Config, changed: frozenset[str], left: int) -> Iterator[Neighbour]:
@@ -222,7 +222,7 @@ class _NeighbourSearch:
                     yield from self._walk({**config, name: value}, changed | {name}, left - 1)
 
     def _options(self, judgement: Judgement, changed: frozenset[str], left: int) -> list[str]:
-        """The knobs that may be changed next."""
+        """Return the knobs that may be changed next."""
         free = [name for name in self.origin if name not in changed and len(self.judge.domains[name]) > 1]
         tied = [set(item.scope) for item in judgement.broken] + [{name} for name in judgement.untried]
         if not tied:  # it fails, and no constraint says why
@@ -236,14 +236,14 @@ def _changes(config: Config, other: Config) -> Config:
 
 
 def _rank(judge: Judge, config: Config, item: Neighbour) -> tuple[int, bool, list[int]]:
-    """Small steps first, then compiled ones; equal ones in the order of the signature and of the domains."""
+    """Return the sort key: small steps first, then compiled ones, then the order of the signature and domains."""
     steps = [_steps(judge.domains[n], config[n], value) for n, value in item.moves.items()]
     places = [list(item.config).index(name) for name in item.moves] + steps
     return sum(steps), item.judgement.basis is not Basis.COMPILED, places
 
 
 def _steps(domain: Sequence[Value], one: Value, other: Value) -> int:
-    """Return the distance of two values in a domain; one that is not in it has the place of its size."""
+    """Return the distance of two values in a domain. A number that is not in it is placed by its size."""
     places = {repr(value): place for place, value in enumerate(domain)}
     if repr(other) not in places:
         return len(domain)
@@ -264,7 +264,7 @@ def _contains(moves: Config, others: Config) -> bool:
     return all(name in moves and same(moves[name], value) for name, value in others.items())
 
 
-# ---- what matters ---------------------------------------------------------------------------------------------------
+# ---- relevance of knobs ---------------------------------------------------------------------------------------------
 
 
 def knob_relevance(judge: Judge, config: Config) -> list[KnobRelevance]:
@@ -274,8 +274,7 @@ def knob_relevance(judge: Judge, config: Config) -> list[KnobRelevance]:
 
 def _relevance(judge: Judge, config: Config, name: str) -> tuple[bool | None, str]:
     if untried := judge.untried(config):
-        said = ", ".join(f"{n}={v}" for n, v in untried.items())
-        return None, f"nothing was tried beside {said}"
+        return None, "nothing was tried with " + ", ".join(f"{n}={v}" for n, v in untried.items())
     others = [value for value in judge.domains[name] if not same(value, config[name])]
     judgements = [(value, judge({**config, name: value})) for value in others]
     if all(each.verdict is Feasibility.INFEASIBLE for _, each in judgements):
@@ -299,19 +298,19 @@ def _pinned(judgements: Iterable[Judgement]) -> str:
 
 
 def _by_compiles(judge: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool, str] | None:
-    """By programs that were compiled here, with this knob turned and nothing else."""
+    """Decide by the programs that were compiled here with this knob alone changed."""
     mine = judge.launch_key(config)
-    beside = {repr(value): judge.launch_key({**config, name: value}) for value in left} if mine else {}
-    apart = [value for value in left if beside.get(repr(value), mine) not in (mine, "")]
+    others = {repr(value): judge.launch_key({**config, name: value}) for value in left} if mine else {}
+    apart = [value for value in left if others.get(repr(value), mine) not in (mine, "")]
     if apart:
         return True, f"{name}={apart[0]} was compiled here and is another program"
-    if left and beside and all(digest == mine for digest in beside.values()):
+    if left and others and all(launch_key == mine for launch_key in others.values()):
         return False, "every other value that passes was compiled here: one program"
     return None
 
 
 def _by_rules(judge: Judge, config: Config, name: str, left: Sequence[Value]) -> tuple[bool | None, str] | None:
-    """By what was learned of the knob in other places."""
+    """Decide by the rules that were learned about the knob in other places."""
     joint = judge.space.joint
     if joint is None:
         return None
@@ -322,7 +321,7 @@ def _by_rules(judge: Judge, config: Config, name: str, left: Sequence[Value]) ->
 
 
 def _merged(classes: Sequence[ValueClasses], config: Config, name: str, left: Sequence[Value]) -> str:
-    """The rule by which all values that pass here are one program; "" where there is none."""
+    """Return the rule by which all values that pass here are one program, in words; "" if there is none."""
     for item in classes:
         if item.relation is not None and not holds(item.relation, config):
             continue
@@ -349,7 +348,7 @@ def _inert(item: Inertness, config: Config) -> tuple[bool | None, str]:
 
 
 def _by_class(judge: Judge, config: Config, name: str) -> tuple[bool | None, str]:
-    """By the knob's own class, which holds where all other knobs are at the baseline."""
+    """Decide by the knob's class, which holds where all other knobs are at the baseline."""
     space = judge.space
     if name not in space.knobs:
         return None, "nothing is known of it"

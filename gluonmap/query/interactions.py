@@ -1,4 +1,4 @@
-"""Pairs of knobs that bear on each other, as tables over their values: what is feasible, and what is one program."""
+"""Pairs of interacting knobs, as tables over their values: the feasible share, and the program of each pair."""
 
 from __future__ import annotations
 
@@ -23,55 +23,57 @@ from gluonmap.query.reduced_space import reduced_space_of
 Shares = npt.NDArray[np.float64]
 
 LEAST_STRENGTH = 1e-9
-"""Below it two knobs bear on each other by rounding alone."""
+"""Strength below which an interaction is a rounding error."""
 
 
 class PairCell(msgspec.Struct, frozen=True):
     """One pair of values."""
 
     share: float | None
-    """Of all combinations of the other knobs' values: how many are feasible beside the pair, by the constraints."""
+    """Share of the other knobs' combinations that are feasible with the pair, by the constraints. None: not counted."""
     passed: int
-    """Asked configurations with the pair, by how they ended; an answer that is no evidence counts nowhere."""
+    """Asked configurations with the pair that passed."""
     failed: int
+    """Asked configurations with the pair that failed, without answers that are no evidence."""
 
 
 class PairTable(msgspec.Struct, frozen=True):
-    """How much is feasible beside each pair of values of two knobs that constrain each other."""
+    """Feasible shares for each pair of values of two knobs that constrain each other."""
 
     down: str
     across: str
     cells: tuple[tuple[PairCell, ...], ...]
     """One row for each value of `down`, in the order of the domain."""
     strength: float
-    """0 to 1: the share of the feasible space that lies elsewhere than if neither knob knew of the other."""
+    """0 to 1: the share of the feasible space that would lie elsewhere if the two knobs were independent."""
 
 
 class ProgramCell(msgspec.Struct, frozen=True):
-    """What the baseline with one pair of values is."""
+    """The program of the baseline with one pair of values."""
 
     program: int
     """Equal for pairs that are one program and launch, from 0 in order of appearance; -1: unknown, or it fails."""
     asked: bool
-    """It was compiled; else the rules of sameness lead to one that was."""
+    """It was compiled; false: the equivalence rules predict the program, or nothing does."""
     fails: bool = False
 
 
 class ProgramTable(msgspec.Struct, frozen=True):
-    """Which pairs of values are one program, all other knobs at the baseline; `reason` says why one looks."""
+    """Programs of each pair of values, all other knobs at the baseline."""
 
     down: str
     across: str
     cells: tuple[tuple[ProgramCell, ...], ...]
     reason: str
+    """Rule by which the two knobs interact, in words."""
 
 
 def feasible_pairs(space: SpaceMap) -> tuple[PairTable, ...]:
-    """Return a table for each two knobs that constrain each other, the closest tied first.
+    """Return a table for each two knobs that constrain each other, the strongest interaction first.
 
-    Two knobs do where one constraint reads both, and the feasible configurations are not spread over their pairs of
-    values as over each knob by itself. Without a joint part there are none. Where the constraints are too entangled to
-    count, every two knobs of one constraint are tabled, without shares.
+    Two knobs constrain each other if one constraint reads both, and their values are not independent over the feasible
+    configurations. Without a joint part there are none. If the constraints are too entangled to count, every two knobs
+    of one constraint have a table, without shares.
     """
     joint = space.joint
     if joint is None:
@@ -99,7 +101,7 @@ def feasible_pairs(space: SpaceMap) -> tuple[PairTable, ...]:
 def _counts(
     domains: dict[str, tuple[Value, ...]], relations: Iterable[Relation], pairs: Iterable[tuple[int, int]]
 ) -> list[Shares] | None:
-    """Feasible configurations beside each pair of values; None: too entangled to count."""
+    """Return the number of feasible configurations with each pair of values; None: too entangled to count."""
     names, values = tuple(domains), tuple(domains.values())
     try:
         factors = [relation_factor(names, values, relation) for relation in relations]
@@ -138,7 +140,7 @@ def _cells(
 
 
 def program_pairs(space: SpaceMap) -> tuple[ProgramTable, ...]:
-    """Return a table for each knob that matters only beside certain values of another one."""
+    """Return a table for each knob that matters only with certain values of another one."""
     joint = space.joint
     if joint is None:
         return ()
@@ -161,7 +163,7 @@ def program_pairs(space: SpaceMap) -> tuple[ProgramTable, ...]:
 
 
 class _KnownPrograms:
-    """The program of any configuration, as far as the map has it."""
+    """Programs of configurations, as far as the map knows them."""
 
     def __init__(self, space: SpaceMap) -> None:
         self.space = space
@@ -173,10 +175,10 @@ class _KnownPrograms:
                 self.by_form.setdefault(repr(self.reduced.canonical(config)), launch)
 
     def of(self, config: Config) -> tuple[str, bool, bool]:
-        """Program ("": unknown), whether it was asked, whether it fails."""
-        told = self.judge(config)
-        if told.verdict is Feasibility.INFEASIBLE:
-            return "", bool(told.outcome), True
+        """Return the program ("": unknown), whether the configuration was asked, and whether it fails."""
+        judgement = self.judge(config)
+        if judgement.verdict is Feasibility.INFEASIBLE:
+            return "", bool(judgement.outcome), True
         if launch := self.judge.launch_key(config):
             return launch, True, False
         return self.by_form.get(repr(self.reduced.canonical(config)), ""), False, False

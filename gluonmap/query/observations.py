@@ -1,8 +1,8 @@
-"""What a map observed of each configuration that it asked.
+"""Observed configurations: one observation for each configuration that a map asked.
 
 A map stores its answers in four lists: the baseline and its single moves, the questions of the joint search, the
-programs that were compiled to machine code, and those that failed when they were executed. `observations` reads all
-four and merges what they say of one configuration, so that nothing above walks these lists itself.
+programs that were compiled to machine code, and the programs that failed when they were executed. `observations` reads
+all four and merges the answers to one configuration, so that other modules need not walk these lists.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Origin(StrEnum):
     JOINT = "joint"
     """A compile of the joint search; it executes nothing."""
     PROGRAM = "program"
-    """Compiled to machine code for the reduced space, and passed as far as it was executed."""
+    """A program of the reduced space: compiled to machine code, and passed as far as it was executed."""
     REFUSED = "refused"
-    """It compiled, and failed when it was executed."""
+    """A program that compiled, and failed when it was executed."""
     ANSWER = "answer"
-    """No part of the map: a compile made now."""
+    """A compile made now, which is no part of the map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class Observation:
     stage: str = ""
     """Stage at which it ended: "front end", or a stage of the back end."""
     reason: str = ""
+    """Message of the failure."""
     kind: str = ""
     """Signal, exception class, "budget" or "deadline". The joint search does not store it."""
     place: str = ""
@@ -71,24 +72,23 @@ class Observation:
 
     @property
     def compiled(self) -> bool:
-        """Nothing speaks against it."""
+        """Return whether it compiled and nothing speaks against it."""
         return self.outcome in COMPILED
 
     @property
     def failed_on_device(self) -> bool:
-        """It failed when it was executed. Constraints are learned from compiles and say nothing of that."""
-        if self.origin is Origin.REFUSED or not self.executed:
-            return self.origin is Origin.REFUSED
+        """Return whether it failed when it was executed. Constraints are learned from compiles and ignore this."""
         outcome = named(self.executed)
-        return outcome is None or outcome.failed
+        failed = outcome.failed if outcome else bool(self.executed)  # an outcome of a newer gluonmap: take no risk
+        return self.origin is Origin.REFUSED or failed
 
 
 @dataclass(frozen=True)
 class Observations:
-    """All observations of one map: each part in its own order, and merged, one for each configuration.
+    """All observations of one map: each part in its own order, and merged to one for each configuration.
 
-    Iteration is over the merged ones, in map order: the joint search's questions as asked, then programs, refused
-    programs, the baseline and the single values that it did not ask.
+    Iteration yields the merged ones in map order: the questions of the joint search as asked, then the programs,
+    refused programs, baseline and single values that it did not ask.
     """
 
     space: SpaceMap
@@ -96,11 +96,11 @@ class Observations:
     values: Mapping[str, tuple[Observation, ...]]
     """Knob → the baseline with each of the knob's values, in the order of the map."""
     joint: tuple[Observation, ...]
-    """The compiles of the joint search, in the order asked. A configuration that was asked again is in it twice."""
+    """Compiles of the joint search, in the order asked. A configuration that was asked again is in it twice."""
     programs: tuple[Observation, ...]
     refused: tuple[Observation, ...]
     by_key: Mapping[ConfigKey, Observation]
-    """Merged, by `config_key`."""
+    """Merged observations by `config_key`."""
     unstable: Mapping[ConfigKey, tuple[str, ...]]
     """Configurations that were answered in two ways, with their outcomes."""
     unanswered: frozenset[ConfigKey]
@@ -118,7 +118,7 @@ class Observations:
 
 
 def observations(space: SpaceMap) -> Observations:
-    """Return what a map observed. It costs a pass over the whole map: build it once and hand it on."""
+    """Return the observations of a map. This is a pass over the whole map, so build them once and pass them on."""
     baseline = _single(space.baseline, space, Origin.BASELINE)
     values = {name: tuple(_values(space, name)) for name in space.knobs}
     joint = tuple(_joint(space, space.joint)) if space.joint else ()
@@ -162,7 +162,7 @@ def _merged(
     refused: tuple[Observation, ...],
     singles: tuple[Observation, ...],
 ) -> dict[ConfigKey, Observation]:
-    """Return one observation for each configuration; a later part knows more of it and replaces an earlier one."""
+    """Return one observation for each configuration. A later part knows more about it and replaces an earlier one."""
     merged = {config_key(item.config): item for item in joint}
     for item in programs:  # some were compiled for the reduced space alone
         known = merged.get(config_key(item.config))

@@ -1,6 +1,6 @@
-"""The reduced space: which configurations are predicted to be one program, how many there are, which to compile.
+"""The reduced space: classes of configurations that are predicted to be one program, their number, and a selection.
 
-Configurations that the rules of `equivalence` leave apart are merged by equal digests in the end (`one_per_launch`).
+After the compile, `one_per_launch` merges programs of equal digests that the rules of `equivalence` leave apart.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from gluonmap.query.equivalence import Mask, MergingStep, merging_steps, place_o
 from gluonmap.query.feasibility import domains_of, execution_constraints
 
 MOST_ROWS = 1_000_000
-"""Feasible configurations that are walked where the tables of their programs would grow too large."""
+"""Number of feasible configurations that are enumerated if the tables of their programs would grow too large."""
 POOL = 16_384
-"""Programs that a choice is made from, where there are more."""
+"""Number of programs drawn, if there are more, to select representatives from."""
 
 
 def reduced_space(
@@ -38,10 +38,10 @@ def reduced_space(
     inertness: Iterable[Inertness] = (),
     value_classes: Iterable[ValueClasses] = (),
 ) -> ReducedSpace:
-    """Return the configurations over `domains` that meet all `relations`, as programs: merged by the rules.
+    """Return the space of the configurations over `domains` that meet all `relations`, merged by the rules.
 
-    `baseline` has a value for every knob. A knob that no rule speaks of is taken to matter everywhere. A relation that
-    reads something else than these knobs says nothing of them: it is left out, and so is a rule with such a condition.
+    `baseline` has a value for every knob. A knob without a rule is assumed to matter everywhere. Relations that read
+    something else than these knobs are ignored, and so are rules with such a condition.
     """
     names, values = tuple(domains), tuple(tuple(domain) for domain in domains.values())
     start = tuple(place_of(domain, baseline[name]) or 0 for name, domain in zip(names, values, strict=True))
@@ -51,7 +51,7 @@ def reduced_space(
 
 
 def reduced_space_of(space: SpaceMap) -> ReducedSpace:
-    """Return the reduced space that a map's joint part describes; without one, nothing is ruled out or merged."""
+    """Return the reduced space of a map's joint part; without one, only executions rule configurations out."""
     domains = domains_of(space)
     executed = [constraint.relation for constraint in execution_constraints(space)]
     if space.joint is None:
@@ -61,7 +61,7 @@ def reduced_space_of(space: SpaceMap) -> ReducedSpace:
 
 
 def one_per_launch(entries: Iterable[Verified]) -> list[Verified]:
-    """Return one entry for each program and launch, the first that has it; `same` counts what it stands for."""
+    """Return the first entry of each program and launch. Its `same` is the sum over the merged entries."""
     found: dict[object, Verified] = {}
     for entry in entries:
         launch = (entry.digest, entry.grid, entry.arguments)
@@ -72,16 +72,18 @@ def one_per_launch(entries: Iterable[Verified]) -> list[Verified]:
 
 @dataclass(frozen=True)
 class Undo:
-    """The way back from a replaced knob: what was allowed before the step."""
+    """The inverse of a merging step."""
 
     step: MergingStep
     columns: tuple[int, ...]
+    """Columns of the axes of `allowed`."""
     allowed: Mask
+    """Values that were allowed before the step."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """The canonical forms of all feasible configurations, and the way back to these."""
+    """The canonical forms of all feasible configurations, and the inverse steps."""
 
     forms: Elimination
     factors: tuple[Factor, ...]
@@ -90,7 +92,7 @@ class Image:
 
 @dataclass(frozen=True)
 class ReducedSpace:
-    """The feasible configurations of a space, where those with one canonical form are predicted to be one program."""
+    """The feasible configurations of a space. Those with the same canonical form are predicted to be one program."""
 
     names: tuple[str, ...]
     domains: tuple[tuple[Value, ...], ...]
@@ -100,10 +102,9 @@ class ReducedSpace:
     steps: tuple[MergingStep, ...]
 
     def canonical(self, config: Config) -> Config:
-        """The configuration that stands for this one and for all that are predicted to be its program and launch.
+        """Return the canonical form: equal for configurations that are predicted to be one program and launch.
 
-        It need not be feasible itself. A value that is not in its domain stands for itself, and nothing is replaced
-        on its account.
+        It need not be feasible itself. A value outside its domain is kept, and no knob is replaced whose rules read it.
         """
         places = [place_of(domain, config[name]) for name, domain in zip(self.names, self.domains, strict=True)]
         found = dict(config)
@@ -117,42 +118,41 @@ class ReducedSpace:
 
     @cached_property
     def feasible_count(self) -> int | None:
-        """Configurations that meet all relations, exact below 2**53; None: too entangled to count."""
+        """Return the number of configurations that meet all relations, exact below 2**53; None: too entangled."""
         return self._feasible.count if self._feasible else None
 
     @cached_property
     def program_count(self) -> int | None:
-        """Distinct canonical forms of feasible configurations, exact below 2**53.
+        """Return the number of distinct canonical forms of feasible configurations, exact below 2**53.
 
-        A form counts if any configuration that it stands for is feasible. The relations' tables are carried through
-        the steps, one knob at a time, and then summed. Where one would grow too large, the feasible configurations
-        are walked, if they are no more than a million; None: neither can be done.
+        The relations' tables are carried through the merging steps, one knob at a time, and then summed. If a table
+        would grow too large, up to a million feasible configurations are enumerated instead. None: neither is possible.
         """
         if self._image:
             return self._image.forms.count
         return None if self._walked is None else len(self._firsts(self._canonical_rows(self._walked)))
 
     def representatives(self, limit: int, *, seed: int = 0, known: Iterable[Config] = ()) -> list[Config]:
-        """At most `limit` feasible configurations, no two of one canonical form, the baseline first.
+        """Return at most `limit` feasible configurations, no two of one canonical form, the baseline first.
 
-        One for each program, where there are no more than `limit` and `program_count` is no None. Else each value of
-        each knob that is left, as far as `limit` goes, then whatever lies farthest from the chosen; where there are
-        too many programs to list, a draw of them is chosen from. `known` configurations, compiled already, stand
-        for their program if they are feasible, and win ties. Ordered so that each beginning of the list is spread.
+        If there are no more than `limit` programs and `program_count` is not None, there is one for each program.
+        Else they are a diverse subset (see `diverse_subset`), of a random draw if the programs are too many to list.
+        `known` configurations, which were compiled already, represent their program if they are feasible, and win
+        ties. In this order, each prefix of the list is diverse.
         """
         forms, members = self._pool(limit, np.random.default_rng(seed), known)
         return [self._config(members[place]) for place in diverse_subset(forms, self.domains, limit)]
 
     def sample(self, count: int, *, seed: int = 0) -> list[Config]:
-        """Independent uniform draws of feasible configurations; empty where none is.
+        """Return independent uniform draws of feasible configurations; empty if there are none.
 
         Raises:
-            TooEntangled: they cannot be counted, and so not drawn evenly.
+            TooEntangled: they cannot be counted, so they cannot be drawn uniformly.
         """
         return [self._config(row) for row in self._countable.sample(count, np.random.default_rng(seed))]
 
     def listed(self) -> Iterator[Config]:
-        """All feasible configurations, first knob slowest; no more than a million are held at once.
+        """Yield all feasible configurations, the first knob slowest; at most a million are in memory at once.
 
         Raises:
             TooEntangled: they cannot be counted.
@@ -165,14 +165,14 @@ class ReducedSpace:
             return
         for place in range(len(self.domains[column])):
             fewer = [*factors, self._only(column, place)]
-            if part := self._eliminated(fewer):  # one knob less to sum: never more entangled than the whole
+            if part := self._eliminated(fewer):  # it sums one knob less, so it is never more entangled than the whole
                 yield from self._listed(column + 1, part, fewer)
 
     # -- the feasible set and its image ----------------------------------------------------------------------------
 
     @cached_property
     def _tables(self) -> tuple[Factor | None, ...]:
-        """By relation; None: it alone reads too many knobs."""
+        """Return the table of each relation; None: the relation alone reads too many knobs."""
         return tuple(self._table(relation) for relation in self.relations)
 
     def _table(self, relation: Relation) -> Factor | None:
@@ -200,13 +200,13 @@ class ReducedSpace:
 
     @cached_property
     def _walked(self) -> Rows | None:
-        """All feasible configurations; None: they cannot be counted, or are too many."""
+        """Return all feasible configurations; None: they cannot be counted, or are too many."""
         found = self._feasible
         return found.rows() if found and found.count <= MOST_ROWS else None
 
     @cached_property
     def _image(self) -> Image | None:
-        """The feasible set carried through all steps; None: a table would grow too large."""
+        """Return the feasible set carried through all steps; None: a table would grow too large."""
         if self._factors is None:
             return None
         factors, undo = list(self._factors), []
@@ -231,10 +231,10 @@ class ReducedSpace:
         except TooEntangled:
             return None
 
-    # -- choosing --------------------------------------------------------------------------------------------------
+    # -- selection -------------------------------------------------------------------------------------------------
 
     def _pool(self, limit: int, random: np.random.Generator, known: Iterable[Config]) -> tuple[Rows, Rows]:
-        """Canonical forms, each once, and a feasible configuration of each; the baseline and known ones first."""
+        """Return canonical forms, each once, with a feasible configuration of each; baseline and known ones first."""
         most = max(POOL, limit)
         if self._image:
             forms = self._drawn(self._image.forms, self._image.factors, most, random)
@@ -253,13 +253,13 @@ class ReducedSpace:
             return self._walked
         if self._feasible and self._factors is not None:
             return self._drawn(self._feasible, self._factors, most, random)
-        # No draw can be aimed: what is allowed of many blind ones.
+        # Feasible configurations cannot be drawn directly, so the allowed ones of many uniform draws are kept.
         sizes = [len(domain) for domain in self.domains]
         rows = random.integers(0, sizes, (4 * most, len(sizes)), np.int16)
         return rows[self._allowed(rows)]
 
     def _drawn(self, whole: Elimination, factors: Sequence[Factor], most: int, random: np.random.Generator) -> Rows:
-        """All rows, if there are no more than `most`; else a draw, in which each value that can be had is."""
+        """Return all rows, if there are no more than `most`; else a draw that contains each feasible value."""
         if whole.count <= most:
             return whole.rows()
         drawn = [whole.sample(most, random)]
@@ -273,7 +273,7 @@ class ReducedSpace:
         return Factor((column,), (np.arange(len(self.domains[column])) == place).astype(float))
 
     def _members(self, image: Image, forms: Rows) -> Rows:
-        """A feasible configuration for each form: the form itself, where it is feasible."""
+        """Return a feasible configuration for each form: the form itself if it is feasible."""
         rows = forms.copy()
         for undo in reversed(image.undo):
             step = undo.step
@@ -301,7 +301,7 @@ class ReducedSpace:
         return allowed
 
     def _firsts(self, rows: Rows) -> npt.NDArray[np.intp]:
-        """Places of the rows that no earlier row equals."""
+        """Return the places of the rows that no earlier row equals."""
         sizes = [len(domain) for domain in self.domains]
         if math.prod(sizes) < 2**62:
             codes = np.zeros(len(rows), np.int64)
@@ -311,7 +311,7 @@ class ReducedSpace:
         return np.sort(np.unique(rows, axis=0, return_index=True)[1])
 
     def _rows(self, configs: Iterable[Config]) -> list[list[int]]:
-        """Those that lie in the space."""
+        """Return the rows of the configurations that lie in the space."""
         pairs = list(zip(self.names, self.domains, strict=True))
         rows = ([place_of(domain, config.get(name, ...)) for name, domain in pairs] for config in configs)
         return [[place for place in row if place is not None] for row in rows if None not in row]
@@ -321,16 +321,16 @@ class ReducedSpace:
 
 
 def _replaced(step: MergingStep, columns: Sequence[int], allowed: Mask) -> npt.NDArray[np.float64]:
-    """What comes out of a step: a value, where any that it stands for is allowed."""
+    """Return the allowed values after a step: a canonical value is allowed if any value of its class is."""
     axis = columns.index(step.column)
     sizes = dict(zip(step.columns, step.table.shape, strict=True))
-    stands = np.broadcast_to(step.table.reshape([sizes.get(c, 1) for c in columns]), allowed.shape)
-    values = [(allowed & (stands == place)).any(axis) for place in range(allowed.shape[axis])]
+    canonical = np.broadcast_to(step.table.reshape([sizes.get(c, 1) for c in columns]), allowed.shape)
+    values = [(allowed & (canonical == place)).any(axis) for place in range(allowed.shape[axis])]
     return np.stack(values, axis).astype(float)
 
 
 def _by_row(table: npt.NDArray[Any], columns: Sequence[int], column: int, rows: Rows) -> npt.NDArray[Any]:
-    """For each row the table along one knob, the others as the row has them."""
+    """Return for each row the table along one knob, with the row's values of the other knobs."""
     along = np.moveaxis(table, columns.index(column), -1)
     found = along[tuple(rows[:, c] for c in columns if c != column)]
     return np.broadcast_to(found, (len(rows), along.shape[-1]))

@@ -380,6 +380,7 @@ def test_where_everything_passes_the_note_says_so() -> None:
     assert "Everything passes" in learned.notes[0]
 
 
+@pytest.mark.long
 def test_where_nothing_but_the_baseline_passes_the_note_says_so() -> None:
     rules = [f"{name} == {value}" for name, value in BASELINE.items()]
     oracle = HiddenConstraints(*rules)

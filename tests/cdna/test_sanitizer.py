@@ -439,6 +439,7 @@ def triton_version() -> tuple[int, ...]:
 SLOW = ("gemm gfx942", "softmax gfx950")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in CASES])
 def test_every_missing_or_weaker_wait_and_every_missing_barrier_is_found(name: str) -> None:
     case = CASES[name]()

@@ -193,6 +193,7 @@ def test_lines_of_json_are_json_one_by_one(folder: Path) -> None:
 # ---- progress -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_progress_is_a_bar_on_a_capable_terminal_and_lines_elsewhere(
     project: Project,
 ) -> None:
@@ -209,6 +210,7 @@ def test_progress_is_a_bar_on_a_capable_terminal_and_lines_elsewhere(
     assert piped(project.root, *arguments, "--out", "d", "--quiet", **more).stderr == b""
 
 
+@pytest.mark.long
 def test_with_several_targets_each_line_of_progress_names_its_target(
     project: Project,
 ) -> None:

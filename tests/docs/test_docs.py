@@ -271,6 +271,7 @@ def triton_is_the_maps() -> bool:
     return importlib.metadata.version("triton") == made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", RUN, ids=lambda line: line.name)
 def test_every_command_line_that_can_be_run_here_does_what_it_should(
     line: Line, runs: dict[tuple[str, ...], Future[Finished]]

@@ -397,6 +397,7 @@ def engaged(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_the_command_reports_on_stderr_and_ends_with_1_where_a_kernel_ran_untuned(folder: Path) -> None:
     path, absent, out = folder / "scale.json", folder / "absent.json", folder / "out.json"
     codec.write(path, codec.dumps(space_of()))

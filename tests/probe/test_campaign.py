@@ -61,6 +61,7 @@ def test_a_repeated_run_asks_nothing_starts_no_process_and_gives_the_same_bytes(
     assert {p.name: p.read_bytes() for p in (project.root / "reports").iterdir()} == reports
 
 
+@pytest.mark.long
 def test_one_more_value_compiles_only_that_one(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
     space_of(project.run("probe", kernel, *GFX942))
@@ -182,6 +183,7 @@ def kill_and_finish(project: Project, moments: list[int]) -> None:
     assert max(per_candidate(records, "intent").values()) <= 2
 
 
+@pytest.mark.long
 def test_a_tool_that_was_killed_goes_on_where_it_was(project: Project) -> None:
     kill_and_finish(project, [4])
 
@@ -208,6 +210,7 @@ def test_a_terminated_tool_leaves_nothing_behind(project: Project) -> None:
     assert project.leftovers() == []
 
 
+@pytest.mark.long
 def test_a_kernel_that_kills_the_tool_does_so_twice_at_most(project: Project) -> None:
     kernel = project.kernel("killing", WHOM=["nobody", "the tool"], TILE=[256, 128])
     codes = [project.run("probe", kernel, *GFX942).code for _ in range(2)]
@@ -227,6 +230,7 @@ def forget_answer(project: Project, name: str, knob: str, value: Any, intents: i
     path.write_text("".join(json.dumps(r, separators=(",", ":")) + "\n" for r in kept + [intent] * intents))
 
 
+@pytest.mark.long
 def test_a_candidate_that_was_in_flight_twice_when_the_tool_died_is_unknown_and_not_asked(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256], UNREAD=[0, 1, 2], CHECKED=[1])
     space_of(project.run("probe", kernel, *GFX942))
@@ -237,6 +241,7 @@ def test_a_candidate_that_was_in_flight_twice_when_the_tool_died_is_unknown_and_
     assert (project.root / "probes/plain/gfx942.jsonl").read_bytes() == record
 
 
+@pytest.mark.long
 def test_a_candidate_that_was_in_flight_once_is_asked_again(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256], UNREAD=[0, 1, 2], CHECKED=[1])
     space_of(project.run("probe", kernel, *GFX942))

@@ -161,6 +161,7 @@ def test_what_does_not_compile_never_comes_to_the_device(checked: SpaceMap) -> N
     assert isinstance(found.measured, UnsetType)
 
 
+@pytest.mark.long
 def test_a_candidate_that_hangs_on_the_device_is_killed_and_the_next_one_is_right(bench: Bench) -> None:
     space = bench.probe(Stage.LAUNCH, ["right", "hangs", "also right"], jobs=1, deadline_s=6.0)
     hung = value(space, "hangs")
@@ -191,6 +192,7 @@ def log(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_candidates_have_the_device_one_after_the_other_and_their_wait_counts_towards_no_deadline(
     bench: Bench, log: Path
 ) -> None:
@@ -202,6 +204,7 @@ def test_candidates_have_the_device_one_after_the_other_and_their_wait_counts_to
     assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
 
 
+@pytest.mark.long
 def test_two_devices_share_the_candidates(bench: Bench, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_DEVICES", "2")
     bench.probe(Stage.LAUNCH, ["right", *(f"busy {number}" for number in range(4))], jobs=4)
@@ -263,6 +266,7 @@ def test_a_second_run_asks_nothing_and_a_compile_that_failed_is_not_asked_again_
     assert not any(event.kind == "answer" for event in bench.events)
 
 
+@pytest.mark.long
 def test_other_inputs_are_another_question(bench: Bench) -> None:
     bench.probe(Stage.CHECK, ["right", "also right"])
     bench.events.clear()

@@ -131,6 +131,7 @@ def test_the_same_answers_lead_to_the_same_questions(learned: Any) -> None:
         path.write_bytes(whole)
 
 
+@pytest.mark.long
 def test_nothing_outside_a_restriction_is_asked_together(project: Project) -> None:
     kernel = project.kernel("tiled", **KNOBS)
     joint = joint_of(project.run("probe", kernel, *FEW, "--restrict", "BUFFERS * ROWS <= 64"))
@@ -161,6 +162,7 @@ def test_a_restriction_that_cannot_be_is_refused_before_anything_runs(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_ctrl_c_while_learning_keeps_a_smaller_map_and_the_next_run_goes_on(project: Project) -> None:
     kernel = project.kernel("tiled", **KNOBS)
     process = project.start("probe", kernel, *FEW)
@@ -181,6 +183,7 @@ def test_ctrl_c_while_learning_keeps_a_smaller_map_and_the_next_run_goes_on(proj
     assert len(after) > len(before)
 
 
+@pytest.mark.long
 def test_a_tool_that_was_killed_while_learning_asks_no_answered_candidate_again(project: Project) -> None:
     kernel = project.kernel("tiled", **KNOBS)
     process = project.start("probe", kernel, *FEW)
@@ -208,6 +211,7 @@ def test_the_programs_that_are_compiled_besides_the_questions_are_announced(proj
     assert said.index(note) < next(n for n, line in enumerate(said) if "questions at most" in line)
 
 
+@pytest.mark.long
 def test_without_resume_everything_is_asked_again(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
     first = project.run("probe", kernel, *JOINT)
@@ -218,6 +222,7 @@ def test_without_resume_everything_is_asked_again(project: Project) -> None:
     assert {key: times * 2 for key, times in before.items()} == after
 
 
+@pytest.mark.long
 def test_values_that_hang_or_kill_alone_are_not_tried_beside_others(project: Project) -> None:
     kernel = project.kernel("endless", TRIPS=[8, 16, 1_000_000], num_warps=[4, 8], waves_per_eu=[0, 2])
     started = time.monotonic()
@@ -261,6 +266,7 @@ def test_values_that_arithmetic_cannot_tell_apart_are_not_tried_together(project
     assert not space.joint.unstable
 
 
+@pytest.mark.long
 def test_a_damaged_conclusion_is_computed_again(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
     first = project.run("probe", kernel, *JOINT)
@@ -332,6 +338,7 @@ def test_an_answer_that_changed_between_two_askings_contradicts_no_rule() -> Non
     assert sameness.contradicted(learned) is None  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_beside_one_value_of_unstable_code_nothing_is_merged(project: Project) -> None:
     kernel = project.kernel("half_stable", SOURCE=["fixed", "hash seed"], TILE=[256, 512])
     space = space_of(project.run("probe", kernel, *JOINT))

@@ -115,6 +115,7 @@ def test_other_tiles_and_warps_run_too(sanitized: dict[str, Any]) -> None:
 # --- against the baseline ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_without_a_reference_the_baselines_numbers_are_to_be_met(project: Project) -> None:
     hows = ["right", "wrong", "writes its input", "writes past the end"]
     space = probe(project, hows, reference=False, depth="joint", TILE=[64, 256])
@@ -144,6 +145,7 @@ def test_without_a_reference_the_baselines_numbers_are_to_be_met(project: Projec
 # --- once, and of the very inputs -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_each_distinct_program_runs_once(project: Project) -> None:
     count = project.root / "references"
     noted = REFERENCE.replace("    return", f"    open({str(count)!r}, 'a').write('called\\n')\n    return")
@@ -168,6 +170,7 @@ def test_inputs_of_another_specialisation_are_no_evidence(project: Project) -> N
     assert "x_ptr is *float16:16, compiled for *float32:16" in document["reason"]
 
 
+@pytest.mark.long
 def test_a_map_of_compiles_that_replaces_one_of_executions_is_reported(project: Project) -> None:
     probe(project, ["right"])
     command = ("probe", "kernels/executed.py", "-t", "gfx942", "--depth", "singles", "--json")
@@ -197,6 +200,7 @@ def test_gluonmap_run_tells_numbers_and_writes_the_trace(project: Project) -> No
     assert last[4] == "s_endpgm"
 
 
+@pytest.mark.long
 def test_gluonmap_run_says_wrong_with_its_place(project: Project) -> None:
     project.kernel("executed")
     project.write("probes/executed.py", PROBE.format(knobs={"HOW": ["right"]}) + REFERENCE)
@@ -221,6 +225,7 @@ def test_gluonmap_run_claims_nothing_about_numbers_without_a_reference(project: 
 # --- what cannot be executed ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_loop_without_end_is_hung(project: Project) -> None:
     project.kernel("executed")
     project.write("probes/executed.py", PROBE.format(knobs={"HOW": ["right"]}) + REFERENCE)

@@ -39,6 +39,7 @@ def test_code_that_remembers_its_first_configuration_is_not_called_inert(run_cli
     assert "inert" not in {v["effect"] for v in space["knobs"]["V"]["values"]}
 
 
+@pytest.mark.long
 def test_two_kernels_of_one_function_name_are_told_apart_by_their_names_in_the_module(run_cli, project) -> None:
     first = FACTORY.format(body="V")
     second = FACTORY.replace("def make", "def other").format(body="7")
@@ -54,6 +55,7 @@ def test_heuristics_around_a_kernel_of_another_name_are_kept(run_cli, project) -
     assert probed(run_cli, "wrapped.py").map["outcome"] == "PASS"
 
 
+@pytest.mark.long
 def test_infinities_reach_the_kernel_and_zero_has_a_sign(run_cli, project) -> None:
     project.write("fill.py", FILL.format(default=' = float("-inf")'))
     assert probed(run_cli, "fill.py").map["outcome"] == "PASS"
@@ -82,6 +84,7 @@ def test_a_derived_option_reaches_the_compiler(run_cli, project) -> None:
     assert "num_warps" not in space["knobs"]
 
 
+@pytest.mark.long
 def test_a_host_knob_that_is_turned_can_be_repeated(run_cli, project) -> None:
     project.write("fill.py", FILL.format(default=""))
     grid = ("--grid", "(PROGRAMS,)", "--set", "PROGRAMS=4", "--domain", "PROGRAMS=4,8", "--set", "V=1.0")
@@ -137,6 +140,7 @@ def test_a_dtype_in_an_autotune_list_reaches_the_kernel(run_cli, project) -> Non
     assert [v["outcome"] for v in space["knobs"]["V"]["values"]] == ["PASS", "PASS"]
 
 
+@pytest.mark.long
 def test_a_reader_that_goes_away_does_not_stop_the_mapping(project) -> None:
     project.write("fill.py", FILL.format(default=""))
     flags = ("--target", "gfx942,gfx950", "--arg", "x=*fp32", "--set", "TILE=64", "--set", "V=1.0", "-q")

@@ -299,7 +299,7 @@ def test_a_map_of_single_moves_speaks_of_its_baseline_only() -> None:
 
 
 def test_nothing_is_said_beside_a_value_that_was_never_tried() -> None:
-    assert matters(joint_map(), M=4096)["FLAG"] == (None, "nothing was tried beside M=4096")
+    assert matters(joint_map(), M=4096)["FLAG"] == (None, "nothing was tried with M=4096")
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
@@ -496,6 +496,7 @@ def pair(x, A: gl.constexpr, B: gl.constexpr, C: gl.constexpr):
 """
 
 
+@pytest.mark.long
 def test_a_configuration_that_hangs_is_infeasible_after_the_deadline(project: Project) -> None:
     name = written(project, PAIR_RULE)
     project.write("kernels/pair.py", ENDLESS)
@@ -505,6 +506,7 @@ def test_a_configuration_that_hangs_is_infeasible_after_the_deadline(project: Pr
     assert "no end within 3 s" in run.stdout
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_the_children_too(project: Project) -> None:
     name = written(project, PAIR_RULE)
     project.write("kernels/pair.py", ENDLESS)

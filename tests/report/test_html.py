@@ -131,6 +131,7 @@ def test_no_page_fetches_anything_and_only_its_own_script_may_run(made: dict[str
         assert [e.attributes["href"] for e in root.all("link")] == ["data:,"]
 
 
+@pytest.mark.long
 def test_the_same_map_gives_the_same_bytes_under_another_hash_seed(made: dict[str, Page]) -> None:
     program = (
         "import hashlib, sys; from pathlib import Path\n"

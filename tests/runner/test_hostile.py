@@ -92,6 +92,7 @@ def test_a_layout_basis_that_is_too_large_for_the_tile_aborts_and_the_map_names_
     assert space["knobs"]["COLUMNS"]["class"] == space["knobs"]["ROWS"]["class"] == "pinned"
 
 
+@pytest.mark.long
 def test_a_compile_without_end_is_hung_and_what_it_started_is_gone(project: Project) -> None:
     space = probed(project, "endless", "--deadline", "5", TRIPS=[8, 1_000_000])
     hung = value(space, "TRIPS", 1_000_000)
@@ -465,6 +466,7 @@ def test_a_baseline_that_fails_gives_a_map_that_says_why_and_the_exit_code_of_a_
 # --- the disk ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_full_disk_is_one_clear_message_and_the_journal_keeps_what_it_had(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256], UNREAD=list(range(40)), CHECKED=[1])
     # A soft limit stands in for the disk: no file of the tool may grow beyond 12 KiB. The children lift theirs.

@@ -31,12 +31,14 @@ def test_path_name_and_debug_lines_are_no_part_of_a_program(run_cli, project, ta
     assert digest(run_cli, "add.py", target) == digest(run_cli, "deeply/nested/other.py", target)
 
 
+@pytest.mark.long
 def test_another_constant_is_another_program(run_cli, project) -> None:
     project.write("add.py", KERNEL)
     project.write("add_two.py", KERNEL.replace("+ 1.0", "+ 2.0"))
     assert digest(run_cli, "add.py", "gfx942") != digest(run_cli, "add_two.py", "gfx942")
 
 
+@pytest.mark.long
 def test_alignment_of_an_argument_changes_the_program(run_cli, project) -> None:
     project.write("add.py", KERNEL)
     aligned = digest(run_cli, "add.py", "gfx942")
