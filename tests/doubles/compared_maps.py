@@ -1,19 +1,23 @@
-"""Pairs of maps that differ, made by hand."""
+"""Pairs of maps that differ, made by hand, and views of their difference."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from maps import joint_map
 from msgspec.structs import replace
+from rich.console import Console
 
 from gluonmap.diff.comparison import Difference
+from gluonmap.model import codec
 from gluonmap.model.candidate import Config, Value
 from gluonmap.model.joint_map import Verified
 from gluonmap.model.knobs import Effect, KnobClass
 from gluonmap.model.relations import Compare, KnobTerm, Member, Number, Op, Product, Relation
 from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Resources
+from gluonmap.report.diff.rendered import render
 
 
 def budget(limit: int) -> Relation:
@@ -21,7 +25,7 @@ def budget(limit: int) -> Relation:
 
 
 def with_value(space: SpaceMap, knob: str, value: Value, **fields: Any) -> SpaceMap:
-    """The map with one value of one knob told otherwise."""
+    """The map with one value of one knob replaced."""
     values = tuple(replace(v, **fields) if v.value == value else v for v in space.knobs[knob].values)
     return replace(space, knobs={**space.knobs, knob: replace(space.knobs[knob], values=values)})
 
@@ -41,7 +45,29 @@ def used(spills: int = 0, vgpr: int = 64, **more: Any) -> Resources:
     return Resources(256, 4096, vgpr=vgpr, spills=spills, **more)
 
 
-def told(found: Difference) -> list[tuple[str, str | None, int | None, int | None]]:
+REPOSITORY = Path(__file__).resolve().parents[2]
+NAMES = ("a.json", "b.json")
+
+
+def committed(name: str) -> SpaceMap:
+    """Return a map of reports/."""
+    return codec.read_map(REPOSITORY / "reports" / name)
+
+
+def kinds(found: Difference) -> list[tuple[str, Config]]:
+    """Return kind and moves of each regression."""
+    return [(str(item.kind), item.moves) for item in found.regressions]
+
+
+def text(found: Difference, width: int = 100) -> str:
+    """Return the text that a terminal shows."""
+    console = Console(width=width, force_terminal=False)
+    with console.capture() as captured:
+        render(found, NAMES, console)
+    return captured.get()
+
+
+def constraint_moves(found: Difference) -> list[tuple[str, str | None, int | None, int | None]]:
     return [(c.move, c.direction, c.freed, c.forbidden) for c in found.constraints]
 
 
@@ -72,5 +98,5 @@ def with_texts(said: str) -> tuple[SpaceMap, SpaceMap]:
     assert other.joint
     item = replace(other.joint.constraints[0], words=said, reason=said, line=said, relation=budget(4096))
     other = replace(other, joint=replace(other.joint, constraints=(item,)), kernel=said, triton=said, file=said)
-    told = {"kind": said, "reason": said, "stage": said, "file": said, "because": (said,), "repeat": said}
-    return one, with_value(with_knob(other, "FLAG", why=said), "N", 128, **told)
+    texts = {"kind": said, "reason": said, "stage": said, "file": said, "because": (said,), "repeat": said}
+    return one, with_value(with_knob(other, "FLAG", why=said), "N", 128, **texts)

@@ -67,7 +67,7 @@ def test_configurations_that_differ_in_a_host_knob_alone_are_one() -> None:
     assert [launch["BLOCK"] for launch in launches(space)] == [128, 256]
 
 
-def test_options_that_the_map_fixes_are_in_it_and_fixed_parameters_are_the_callers() -> None:
+def test_fixed_options_are_in_it_and_fixed_parameters_are_not() -> None:
     recipe = Recipe(fixed={"kpack": 2, "num_ctas": 1, "EVEN": True})
     (found,) = joint_map(PROGRAMS[0], recipe=recipe, fixed={"EVEN": "True: set, not turned"}).configs()
     assert found.kwargs["kpack"] == 2
@@ -107,7 +107,7 @@ def test_without_a_joint_part_single_values_are_handed_over() -> None:
     ]  # fmt: skip
 
 
-def test_a_map_without_a_passing_configuration_is_refused_with_the_next_step() -> None:
+def test_a_map_without_a_pass_is_refused_with_the_next_step() -> None:
     space = replace(single_map(), outcome="CRASHED", knobs={})
     with pytest.raises(UsageError, match=r"none passed.*gluonmap probe scale.py --kernel scale --target gfx950 --set"):
         space.configs()
@@ -118,7 +118,7 @@ def test_a_map_of_another_triton_is_warned_of() -> None:
         joint_map(*PROGRAMS, triton="3.0.0").configs()
 
 
-def test_a_config_class_that_does_not_pass_on_what_it_is_given_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_config_class_that_loses_keywords_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triton.Config, "all_kwargs", lambda self: dict(self.kwargs))
     with pytest.raises(GluonmapError, match="passes on"):
         joint_map(*PROGRAMS).configs()
@@ -176,7 +176,7 @@ def test_a_limit_below_one_is_refused() -> None:
 # ---- values that a map can only spell --------------------------------------------------------------------------------
 
 
-def test_spelled_values_are_made_as_the_kernel_takes_them() -> None:
+def test_values_stored_as_python_text_become_objects() -> None:
     from triton.experimental.gluon import language as gl
 
     assert python_value("py:gl.float16", {}) == gl.float16
@@ -229,7 +229,7 @@ def moved(found: list[Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.usefixtures("activate")
-def test_what_breaks_a_constraint_or_failed_is_dropped() -> None:
+def test_failures_and_broken_constraints_are_dropped() -> None:
     tried = (Tried((64, 1, 4, 4, 2, 0, 1), "CRASHED", "doubt"),)
     prune = early_config_prune(joint_map(*PROGRAMS, tried=tried))
     given = [
@@ -276,7 +276,7 @@ def test_without_a_joint_part_single_moves_are_known_and_merged() -> None:
 
 
 @pytest.mark.usefixtures("activate")
-def test_what_the_call_gives_completes_a_configuration() -> None:
+def test_keywords_of_the_call_complete_a_configuration() -> None:
     prune = early_config_prune(joint_map(*PROGRAMS))
     given = [triton.Config({"BLOCK": b, "GROUP": 1}, num_stages=2) for b in (64, 128, 256)]
     assert [c.kwargs["BLOCK"] for c in prune(given, {"n": 4096}, SPLIT=4)] == [64]
@@ -284,7 +284,7 @@ def test_what_the_call_gives_completes_a_configuration() -> None:
 
 
 @pytest.mark.usefixtures("activate")
-def test_an_option_that_nobody_sets_is_the_compilers_default_and_not_the_baselines() -> None:
+def test_an_unset_option_has_the_compilers_default() -> None:
     space = joint_map(*PROGRAMS)
     shifted = replace(space, baseline={**BASELINE, "waves_per_eu": 2})
     unset = listed(GROUP=4)
@@ -336,7 +336,7 @@ def test_other_arguments_than_the_maps_are_warned_of_once_and_nothing_is_pruned(
 
 
 @pytest.mark.usefixtures("activate")
-def test_types_that_cannot_be_told_contradict_nothing() -> None:
+def test_unknown_types_contradict_nothing() -> None:
     prune = early_config_prune(joint_map(*PROGRAMS))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -428,7 +428,7 @@ def test_nothing_is_read_and_no_device_asked_before_the_first_launch(tmp_path: P
 
 
 @pytest.mark.usefixtures("activate")
-def test_what_is_wrong_with_a_map_is_said_on_the_first_launch(tmp_path: Path) -> None:
+def test_an_unusable_map_is_an_error_on_the_first_launch(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot read the map"):
         autotune(tmp_path / "missing.json", key=["n"])(Recorder())[(1,)](HALF, 4096)
     with pytest.raises(UsageError, match="no map of 'scale' is of gfx950"):

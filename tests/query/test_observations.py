@@ -45,7 +45,7 @@ def observed(space: SpaceMap, **moves: Value) -> Observation:
 # ---- the parts ------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_joint_part_there_is_one_observation_for_the_baseline_and_each_move() -> None:
+def test_without_a_joint_part_each_single_move_is_one_observation() -> None:
     found = observations(single_map({"A": (1, 2), "B": (False, True, None)}, {"A": 1, "B": False}, ALL_PASS))
     assert [(item.origin, item.config) for item in found] == [
         (Origin.BASELINE, {"A": 1, "B": False}),
@@ -88,7 +88,7 @@ def test_merged_observations_come_in_the_order_of_the_lists() -> None:
 # ---- the answer of which part counts --------------------------------------------------------------------------------
 
 
-def test_a_program_replaces_the_compile_of_the_joint_search_and_keeps_its_launch_key() -> None:
+def test_a_program_replaces_a_joint_compile_and_keeps_its_launch_key() -> None:
     space = joint_map(ALL_PASS, tried=(tried({"M": 64, "N": 64}, digest="launch"),))
     item = observed(with_lists(space, (Verified(moved(M=64, N=64), "program", USED),)), M=64, N=64)
     assert (item.origin, item.digest, item.launch_key, item.resources) == (Origin.PROGRAM, "program", "launch", USED)
@@ -106,7 +106,7 @@ def test_configurations_of_one_launch_have_the_digest_of_its_program() -> None:
     assert (item.origin, item.digest, item.resources) == (Origin.JOINT, "program", USED)
 
 
-def test_without_a_program_of_its_launch_the_digest_of_the_program_is_unknown() -> None:
+def test_without_a_program_of_its_launch_the_digest_is_unknown() -> None:
     space = joint_map(ALL_PASS, tried=(tried({"M": 64, "N": 64}, digest="launch"),))
     item = observed(with_lists(space, (Verified(moved(M=16, N=16), "program", USED),)), M=64, N=64)
     assert (item.digest, item.launch_key, item.resources) == ("", "launch", None)
@@ -122,7 +122,7 @@ def test_a_refused_program_replaces_the_compile_that_passed() -> None:
     assert not item.compiled
 
 
-def test_a_single_value_replaces_the_joint_search_and_keeps_its_launch_key() -> None:
+def test_a_single_value_replaces_a_joint_compile_and_keeps_its_launch_key() -> None:
     space = with_single(
         joint_map(ALL_PASS, tried=(tried({"M": 64}, digest="launch"),)), "M", value_map(64, "PASS", "program")
     )
@@ -179,7 +179,7 @@ def test_a_program_that_was_only_compiled_has_no_execution() -> None:
     assert (item.executed, item.check) == ("", None)
 
 
-def test_a_single_value_that_was_only_compiled_keeps_the_execution_of_its_program() -> None:
+def test_a_compiled_single_value_keeps_the_execution_of_its_program() -> None:
     space = with_lists(joint_map(ALL_PASS), (Verified(moved(M=64), "a", USED, check=RIGHT),))
     item = observed(space, M=64)
     assert (item.origin, item.executed, item.check) == (Origin.SINGLE, Outcome.PASS, RIGHT)
@@ -193,7 +193,7 @@ def test_the_execution_of_a_single_value_is_its_own() -> None:
     assert (item.origin, item.executed, item.check) == (Origin.SINGLE, Outcome.PASS, check)
 
 
-def test_a_single_value_that_failed_when_executed_replaces_the_compile_that_passed() -> None:
+def test_an_executed_single_value_that_failed_replaces_the_pass() -> None:
     value = ValueMap(64, "HUNG", Effect.ABORTING, stage="run", measured=Measured(Stage.RUN))
     space = joint_map(ALL_PASS, tried=(tried({"M": 64}, digest="launch"),))
     item = observed(with_single(space, "M", value), M=64)
