@@ -53,7 +53,7 @@ def call(a, b):
 '''  # fmt: skip
 
 
-def told(tmp_path: Path, text: str, kernel: str = "", probe: str = "", **more: Any) -> Advice:
+def advised(tmp_path: Path, text: str, kernel: str = "", probe: str = "", **more: Any) -> Advice:
     path = tmp_path / "kernel.py"
     path.write_text(text)
     declared = None
@@ -67,7 +67,7 @@ def kinds(advice: Advice) -> dict[str, set[str]]:
     return {item.name: {use.kind for use in item.uses} for item in advice.arguments if item.uses}
 
 
-def test_a_place_in_the_grid_and_the_range_of_a_loaded_index_say_nothing_about_sizes(tmp_path: Path) -> None:
+def test_a_grid_index_and_the_range_of_a_loaded_index_do_not_depend_on_sizes(tmp_path: Path) -> None:
     text = HEAD + (
         "@triton.jit\n"
         "def kernel(x_ptr, i_ptr, T, H, rows, BT: tl.constexpr):\n"
@@ -80,11 +80,11 @@ def test_a_place_in_the_grid_and_the_range_of_a_loaded_index_say_nothing_about_s
         "    valid = index < rows\n"
         "    tl.store(x_ptr + index, 0.0, mask=valid & (offs < T))\n"
     )
-    assert kinds(told(tmp_path, text)) == {"T": {"mask"}}
+    assert kinds(advised(tmp_path, text)) == {"T": {"mask"}}
 
 
 def test_what_decides_how_much_work_there_is_belongs_into_a_key(tmp_path: Path) -> None:
-    advice = told(tmp_path, GEMM)
+    advice = advised(tmp_path, GEMM)
     assert (advice.kernel, advice.suggested) == ("gemm", ("M", "N", "K", "SMS"))
     assert kinds(advice) == {
         "M": {"mask", "grid"},
@@ -98,7 +98,7 @@ def test_what_decides_how_much_work_there_is_belongs_into_a_key(tmp_path: Path) 
 
 
 def test_a_key_is_compared_with_it(tmp_path: Path) -> None:
-    advice = told(tmp_path, GEMM)
+    advice = advised(tmp_path, GEMM)
     assert advice.key == ("N", "stride_am", "a_ptr", "BM")
     assert advice.missing == ("M", "K", "SMS")
     assert {item.name: item.why for item in advice.idle} == {
@@ -110,7 +110,7 @@ def test_a_key_is_compared_with_it(tmp_path: Path) -> None:
 
 
 def test_lines_are_the_files_and_name_the_helper_that_a_value_goes_to(tmp_path: Path) -> None:
-    uses = {item.name: item.uses for item in told(tmp_path, GEMM).arguments}
+    uses = {item.name: item.uses for item in advised(tmp_path, GEMM).arguments}
     lines = GEMM.splitlines()
     (first, *_) = uses["N"]
     assert (first.function, first.text, lines[first.line - 1].strip()) == (
@@ -146,7 +146,7 @@ def test_lines_are_the_files_and_name_the_helper_that_a_value_goes_to(tmp_path: 
 )  # fmt: skip
 def test_a_value_is_followed_to_what_it_decides(tmp_path: Path, body: str, found: dict[str, set[str]]) -> None:
     text = f"{HEAD}@triton.jit\ndef kernel(x, N, S, B: tl.constexpr):\n    {body}\n"
-    assert kinds(told(tmp_path, text)) == found
+    assert kinds(advised(tmp_path, text)) == found
 
 
 def test_helpers_of_other_files_are_followed_and_what_is_not_there_is_not(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_functions_that_call_each_other_end(tmp_path: Path) -> None:
         "@triton.jit\ndef kernel(x, N, B: tl.constexpr):\n    n = one(N, B)\n    n = n + 1\n    for i in range(n):\n"
         "        pass\n"
     )
-    assert told(tmp_path, text, "kernel").kernel == "kernel"
+    assert advised(tmp_path, text, "kernel").kernel == "kernel"
 
 
 PROBE = """
@@ -188,8 +188,8 @@ def kernel(x, N, K, stride, BN: tl.constexpr, SPLIT: tl.constexpr, STEP: tl.cons
 """
 
 
-def test_a_probe_file_tells_the_grid_what_is_derived_and_what_is_tuned(tmp_path: Path) -> None:
-    advice = told(tmp_path, SPLIT, probe=PROBE)
+def test_a_probe_file_gives_the_grid_the_derived_and_the_tuned_parameters(tmp_path: Path) -> None:
+    advice = advised(tmp_path, SPLIT, probe=PROBE)
     assert kinds(advice) == {"N": {"grid"}, "K": {"loop bound", "derived parameter"}}
     assert (advice.tuned, advice.computed) == (("BN", "SPLIT"), ("STEP",))
     assert advice.key is None and advice.missing == () and advice.suggested == ("N", "K")
@@ -197,7 +197,7 @@ def test_a_probe_file_tells_the_grid_what_is_derived_and_what_is_tuned(tmp_path:
 
 def test_what_could_be_a_constexpr_is_said_with_its_values(tmp_path: Path) -> None:
     probe = PROBE.replace(', "STEP": "cdiv(K, SPLIT)"', "")
-    could = {item.name: item.could for item in told(tmp_path, SPLIT, probe=probe).arguments if item.could}
+    could = {item.name: item.could for item in advised(tmp_path, SPLIT, probe=probe).arguments if item.could}
     assert could == {
         "K": "bounds loops and nothing else; it could be a constexpr if it has few values: 512 over 2 shapes of the "
         "probe file",
@@ -205,12 +205,12 @@ def test_what_could_be_a_constexpr_is_said_with_its_values(tmp_path: Path) -> No
     }
 
 
-def test_without_configurations_constexprs_are_taken_for_tuned_unless_some_are_named(tmp_path: Path) -> None:
+def test_without_configurations_constexprs_count_as_tuned_unless_some_are_named(tmp_path: Path) -> None:
     head = f"{HEAD}@triton.jit\ndef kernel(x, N: tl.constexpr, B: tl.constexpr):\n"
     text = head + "    for i in range(0, N, B):\n        pass\n"
-    advice = told(tmp_path, text)
+    advice = advised(tmp_path, text)
     assert advice.suggested == () and "every constexpr parameter" in advice.notes[0]
-    assert told(tmp_path, text, tuned=["B"]).suggested == ("N",)
+    assert advised(tmp_path, text, tuned=["B"]).suggested == ("N",)
 
 
 def test_keys_and_configurations_are_found_behind_names(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_keys_and_configurations_are_found_behind_names(tmp_path: Path) -> None:
         "@libtuner(configs=configs(), key=unknown())\n@triton.jit\ndef two(x, N, B: tl.constexpr):\n"
         "    n = tl.cdiv(N, B)\n"
     )
-    first, second = told(tmp_path, text, "one"), told(tmp_path, text, "two")
+    first, second = advised(tmp_path, text, "one"), advised(tmp_path, text, "two")
     assert (first.key, first.missing) == (("N", "gone"), ())
     assert [item.name for item in first.idle] == ["gone"]
     assert (second.key, second.tuned) == (None, ("B",)) and "cannot be read" in second.notes[0]
@@ -231,9 +231,9 @@ def test_files_that_do_not_serve_are_refused(tmp_path: Path) -> None:
     two = HEAD + "@triton.jit\ndef a(x):\n    pass\n\n\n@triton.jit\ndef b(x):\n    pass\n"
     for text, complaint in ((two, "--kernel a"), ("def (", "no Python"), ("x = 1", "holds no @gluon.jit")):
         with pytest.raises(UsageError, match=complaint):
-            told(tmp_path, text)
+            advised(tmp_path, text)
     with pytest.raises(UnknownKernel, match="'c'"):
-        told(tmp_path, two, "c")
+        advised(tmp_path, two, "c")
     with pytest.raises(UsageError, match="cannot read"):
         advise(tmp_path / "nowhere.py")
 
@@ -267,6 +267,6 @@ def test_the_command_ends_with_1_where_a_key_lacks_something(tmp_path: Path) -> 
 
 def test_nothing_is_imported(tmp_path: Path) -> None:
     before = set(sys.modules)
-    advice = told(tmp_path, "raise SystemExit(3)\n" + GEMM)
+    advice = advised(tmp_path, "raise SystemExit(3)\n" + GEMM)
     assert "key=['M', 'N', 'K', 'SMS']" in key.render(advice)
     assert not {name for name in set(sys.modules) - before if name.startswith("triton")}

@@ -129,7 +129,7 @@ def test_what_only_a_script_or_a_type_checker_executes_is_not_copied(tmp_path: P
     assert text_of(found) == "SIZE = 3\n\n\ndef kernel():\n    return SIZE"
 
 
-def test_helpers_of_other_files_come_before_the_kernel_under_the_names_that_it_uses(tmp_path: Path) -> None:
+def test_helpers_of_other_files_precede_the_kernel_under_the_names_that_it_uses(tmp_path: Path) -> None:
     found = copied(
         tmp_path,
         """
@@ -237,13 +237,13 @@ def rendered(
     stage = Stage(str(more.pop("stage", "COMPILE")))
     assert isinstance(reason, Reason)
     verdict = Verdict(outcome, stage, -6, reason=reason)
-    told = script.RecordedFailure(
+    failure = script.RecordedFailure(
         folder / "k.py", "kernels/k.py", "kernel", "3.9.0", failing, verdict, "kernels/k.py:5", passing, 120.0
     )
-    return script.render(replace(told, **more))
+    return script.render(replace(failure, **more))
 
 
-def test_a_difference_of_the_calls_is_a_parameter_and_the_rest_is_written_once(tmp_path: Path) -> None:
+def test_a_difference_of_the_calls_is_a_parameter_and_the_rest_is_shared(tmp_path: Path) -> None:
     both = {"A": 1, "B": "py:triton.language.float16"}
     args: dict[str, Value] = {"x": "*bf16:8", "n": "i64:16", "f": "fp32", "b": "i1", "k": 7}
     text = rendered(
@@ -341,10 +341,10 @@ class Rule:
 
 def paired(rule: Rule, moves: Config, *, joint: bool = True) -> pair.Pair:
     judged = Judge(pair_map(PAIR_RULE, "3.9.0", joint=joint))
-    told = explain(
+    explanation = explain(
         judged, complete(judged.space, moves), lambda config: judged.judgement_of_answer(config, Rule()(config))
     )
-    return pair.find(judged, told, rule)
+    return pair.find(judged, explanation, rule)
 
 
 def test_moves_that_the_failure_does_not_need_are_set_back() -> None:
@@ -459,8 +459,12 @@ def test_a_script_fails_and_passes_with_triton_alone(project: Project, fresh: Pa
     run = project.run("explain", stored(project), "A=16", "B=64", "C=2", "--repro", "out/assert.py", "--json")
     assert run.code == 1, run.stderr
     assert run.stderr == ("gluonmap: out/assert.py shows it with Triton alone: A=16 fails, the baseline passes.\n")
-    told = json.loads(run.stdout)["repro"]
-    assert (told["file"], told["failing"]["C"], told["passing"]) == ("out/assert.py", 1, {"A": 4, "B": 16, "C": 1})
+    document = json.loads(run.stdout)["repro"]
+    assert (document["file"], document["failing"]["C"], document["passing"]) == (
+        "out/assert.py",
+        1,
+        {"A": 4, "B": 16, "C": 1},
+    )
 
     file = project.home / "moved.py"  # far from the kernel's files
     (project.root / "out/assert.py").rename(file)
@@ -521,8 +525,8 @@ def test_every_way_to_fail_is_shown_and_ends_one_process_of_the_script_only(proj
     run = project.run("explain", name, "C=2", "--deadline", "6", "--repro", f"{how}.py", "--json")
     assert run.code == 1, run.stderr
     assert run.stderr == f"gluonmap: {how}.py shows it with Triton alone: C=2 fails, the baseline passes.\n"
-    told = json.loads(run.stdout)["repro"]["said"].splitlines()
-    assert (told[1].strip(), told[2:]) == (SHOWN[how], ["passing: PASS", "It fails as recorded."])
+    lines = json.loads(run.stdout)["repro"]["said"].splitlines()
+    assert (lines[1].strip(), lines[2:]) == (SHOWN[how], ["passing: PASS", "It fails as recorded."])
 
 
 def test_nothing_is_written_where_nothing_fails_and_nothing_is_compiled(project: Project) -> None:
@@ -556,7 +560,7 @@ class Elsewhere(Rule):
         return found
 
 
-def test_a_part_that_fails_for_another_reason_is_not_shown_in_the_place_of_the_whole() -> None:
+def test_a_part_that_fails_for_another_reason_does_not_replace_the_whole() -> None:
     assert paired(Rule(), {"A": 16, "B": 64, "C": 2}).failing["C"] == 1
     found = paired(Elsewhere(), {"A": 16, "B": 64, "C": 2})
     assert found.failing == {"A": 16, "B": 64, "C": 2}
