@@ -159,16 +159,7 @@ def _fates(judged: Sequence[JudgedEntry]) -> Iterator[AuditFinding]:
 
 def _fate(outcome: Outcome) -> tuple[FindingKind, str, str]:
     """Return the kind of finding for a failing outcome, with its verb phrase for one entry and for several."""
-    match outcome:
-        case Outcome.CRASHED:
-            kind = FindingKind.ABORTS
-        case Outcome.NO_RESOURCES:
-            kind = FindingKind.OVER_BUDGET
-        case Outcome.HUNG:
-            kind = FindingKind.HUNG
-        case _:
-            kind = FindingKind.REJECTED
-    return kind, outcome.info.phrase, outcome.info.plural
+    return FindingKind(outcome.info.finding), outcome.info.phrase, outcome.info.plural
 
 
 def _blamed(group: Sequence[JudgedEntry]) -> Iterator[str]:

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (several targets: a list).")
 @flags("quiet")
-def check(kernel_file: Path, more: Sequence[str], configs: Sequence[str], **options: Any) -> None:
+def check(kernel_file: Path, more: Sequence[str], configs: Sequence[str], prune: Sequence[str], **options: Any) -> None:
     """Audit what a project ships for KERNEL: configuration files, its @triton.autotune list, restrictions, pruning.
 
     Every entry is compiled in its own process, unless a map of the kernel has the answer. FILE may be JSON of aiter,
@@ -85,7 +85,7 @@ def check(kernel_file: Path, more: Sequence[str], configs: Sequence[str], **opti
     from gluonmap.report import check as audited
 
     sources = _sources([*configs, *more], kernel_file)
-    wanted = _wanted(sources, options)
+    wanted = _wanted(sources, prune, options)
     audits = list(_audits(kernel_file, wanted, options))
     if options["as_json"]:
         print_one_or_list(audits)
@@ -116,7 +116,7 @@ def _sources(names: Sequence[str], kernel_file: Path) -> list[ShippedFile]:
     return found
 
 
-def _wanted(sources: Sequence[ShippedFile], options: dict[str, Any]) -> AuditRequest:
+def _wanted(sources: Sequence[ShippedFile], prune: Sequence[str], options: dict[str, Any]) -> AuditRequest:
     from gluonmap.audit.findings import ShippedPlace
     from gluonmap.audit.request import AuditRequest, PruningRule
     from gluonmap.audit.shipped_files import FileForm
@@ -135,7 +135,7 @@ def _wanted(sources: Sequence[ShippedFile], options: dict[str, Any]) -> AuditReq
                     "returns, or a function of a file with --prune FILE.py:FUNCTION."
                 )
         rules.append(PruningRule(texts[0] if len(texts) == 1 else "the restrictions", restrictions=texts))
-    rules += [_function(text) for text in options["prune"]]
+    rules += [_function(text) for text in prune]
     lists = tuple(source for source in sources if source.form is not FileForm.RULES)
     return AuditRequest(
         sources=lists,

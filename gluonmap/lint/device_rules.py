@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from gluonmap.lint.autotune_rules import probe_of
@@ -136,11 +138,28 @@ def _never_imported(test: ast.expr) -> bool:
 
 # ---- APIs ------------------------------------------------------------------------------------------------------------
 
-_TARGET = targets.find("gfx942")
-_NAMES = "|".join([*_TARGET.names, *(f"{device}?" for device in _TARGET.devices)])
-"""The devices of a series are told apart by their last letter: MI300 is MI300A or MI300X."""
-_WORD = re.compile(rf"(?<![a-z0-9])({_NAMES})(?![a-z0-9])", re.IGNORECASE)
-_SENTENCE = re.compile(rf"\b(for|on|targets?:?)\s+(the\s+|AMD\s+)*({_NAMES})\b", re.IGNORECASE)
+
+@dataclass(frozen=True)
+class _Mentions:
+    """The ways in which a text names one target."""
+
+    target: targets.Target
+    word: re.Pattern[str]
+    sentence: re.Pattern[str]
+
+
+def _mentions_of(target: targets.Target) -> _Mentions:
+    """Return the patterns. The devices of a series differ in their last letter: MI300 is MI300A or MI300X."""
+    names = "|".join([*target.names, *(f"{device}?" for device in target.devices)])
+    return _Mentions(
+        target,
+        re.compile(rf"(?<![a-z0-9])({names})(?![a-z0-9])", re.IGNORECASE),
+        re.compile(rf"\b(for|on|targets?:?)\s+(the\s+|AMD\s+)*({names})\b", re.IGNORECASE),
+    )
+
+
+_PREDECESSORS = tuple(_mentions_of(target) for target in targets.TARGETS if target.predates_api)
+"""Targets that kernels of the next generation are easily taken for: some of its functions compile here (gfx942)."""
 _DENIED = re.compile(
     r"\b(not|no|never|unlike|except|instead|falls?|without|lacks?|missing|only on|older|than)\b|n't", re.IGNORECASE
 )
@@ -149,20 +168,23 @@ _DENIED = re.compile(
 def _apis(subject: LintedFile) -> Iterator[LintFinding]:
     if "gluon" not in subject.text or "jit" not in subject.text:
         return
-    for kernel in subject.kernels:
-        why = _meant(subject, kernel)
+    for kernel, mentions in itertools.product(subject.kernels, _PREDECESSORS):
+        target = mentions.target
+        why = _meant(subject, kernel, mentions)
         sources = _sources(subject, kernel) if why else ()
         texts = {source.file: text_of(Path(source.file)) for source in sources}
-        use = excluded_targets(find_api_uses(sources, texts)).get(_TARGET.name) if sources else None
+        use = excluded_targets(find_api_uses(sources, texts)).get(target.name) if sources else None
         if use is not None:
             place = use.location
             at = absolute_line(texts[place.file], place) or 1
             here = place.file == sources[0].file
+            successor = targets.find(target.predates_api)
             there = "" if here else f" ({Path(place.file).name}:{at})"
             yield LintFinding(
                 subject.path, at if here else kernel.node.lineno, 1, "GM302",
-                f"{use.api}{there} does not exist on gfx942, which {kernel.name} is for by {why}",
-                "use the call of cdna3, or say that the kernel is for gfx950", kernel.name,
+                f"{use.api}{there} does not exist on {target.name}, which {kernel.name} is for by {why}",
+                f"use the call of {target.alias}, or say that the kernel is for {successor.name}",
+                kernel.name,
             )  # fmt: skip
 
 
@@ -186,20 +208,20 @@ def _sources(subject: LintedFile, kernel: Function) -> tuple[FunctionSource, ...
     return tuple(found)
 
 
-def _meant(subject: LintedFile, kernel: Function) -> str:
-    """Return why the kernel is for gfx942; "" if nothing says so."""
+def _meant(subject: LintedFile, kernel: Function, mentions: _Mentions) -> str:
+    """Return why the kernel is for the target; "" if nothing says so."""
     path = subject.module.path
-    if any(_WORD.search(name) for name in (*path.parts[-3:-1], path.stem)):
+    if any(mentions.word.search(name) for name in (*path.parts[-3:-1], path.stem)):
         return "its path"
-    if _WORD.search(kernel.name):
+    if mentions.word.search(kernel.name):
         return "its name"
     probe = probe_of(path, kernel.name)
-    if set(_TARGET.names) & set(probe.targets):
+    if set(mentions.target.names) & set(probe.targets):
         return f"TARGETS of {Path(probe.path).name}"
     for said in (
         _first_sentence(kernel.node), _first_sentence(subject.module.tree), *_comments_above(kernel.node, subject.text)
     ):  # fmt: skip
-        if _SENTENCE.search(said) and not _DENIED.search(said):
+        if mentions.sentence.search(said) and not _DENIED.search(said):
             return f'its own words, "{said[:60]}"'
     return ""
 

@@ -46,6 +46,12 @@ class OutcomeInfo:
     """Verb phrase for one configuration: "gemm is rejected"."""
     plural: str
     """The same for several."""
+    finding: str
+    """Kind of the finding of `gluonmap check` on an entry that ends so, as `audit.findings.FindingKind` spells it.
+    "": such an entry is no finding."""
+    compile_ends: str
+    """End of the sentence "Compiling gemm for gfx950 …" in a stand-alone script, where `{kind}` and `{seconds}` (the
+    deadline) are filled in."""
     executed: str
     """Sentence of `gluonmap run` on an execution on the CPU that ended so, without the final stop."""
     statuses: Mapping[int, str]
@@ -101,6 +107,8 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         word="passes",
         phrase="passes",
         plural="pass",
+        finding="",
+        compile_ends="passes",
         executed="right on these inputs under this model of the hardware",
         statuses={exitcode.PASS: "It passed up to the stage that was asked for."},
     ),
@@ -116,6 +124,8 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         word="rejected",
         phrase="is rejected",
         plural="are rejected",
+        finding="rejected",
+        compile_ends="ends with {kind}",
         executed=_NEVER_RAN,
         statuses={
             exitcode.REJECTED_FRONT_END: "An exception of Triton's front end.",
@@ -135,6 +145,8 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         word="crashed",
         phrase="crashes the compiler",
         plural="crash the compiler",
+        finding="aborts",
+        compile_ends="dies of {kind}",
         executed=_NEVER_RAN,
         statuses={
             exitcode.CRASHED_DEVICE: (
@@ -154,6 +166,8 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         word="over a resource limit",
         phrase="is over a resource limit",
         plural="are over a resource limit",
+        finding="over-budget",
+        compile_ends="makes a program that exceeds a limit of the GPU",
         executed=_NEVER_RAN,
         statuses={exitcode.NO_RESOURCES: "Over a limit of the hardware, or the compiler over its limit of memory."},
     ),
@@ -169,6 +183,8 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         word="hung",
         phrase="does not end before the deadline",
         plural="do not end before the deadline",
+        finding="hung",
+        compile_ends="does not end within {seconds} s",
         executed="it did not end before its limit",
         statuses={exitcode.ENDLESS: "Executed on the CPU: it went past the limit of instructions."},
     ),
@@ -184,6 +200,8 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         word="wrong numbers",
         phrase="computes wrong numbers",
         plural="compute wrong numbers",
+        finding="rejected",
+        compile_ends="computes wrong numbers",
         executed="other numbers than the reference's",
         statuses={exitcode.WRONG: "It ran, and its numbers are not the reference's."},
     ),
@@ -199,6 +217,8 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         word="unsafe",
         phrase="is unsafe",
         plural="are unsafe",
+        finding="rejected",
+        compile_ends="is unsafe",
         executed="it does what no kernel may do",
         statuses={exitcode.UNSAFE: "Executed on the CPU: it reads or writes what it must not, or before it may."},
     ),
@@ -214,6 +234,8 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         word="skipped",
         phrase="was skipped",
         plural="were skipped",
+        finding="",
+        compile_ends="was skipped",
         executed="it compiled; there was nothing to execute",
         statuses={exitcode.SKIPPED: "No evidence: no such device, no inputs, or inputs of another specialisation."},
     ),
@@ -229,6 +251,8 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         word="not executed",
         phrase="was not executed",
         plural="were not executed",
+        finding="",
+        compile_ends="was not executed",
         executed="it compiled; the model does not know something that it does, so its numbers are unknown",
         statuses={
             exitcode.NOT_EXECUTED: (

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from gluonmap.model.candidate import Config
 from gluonmap.model.joint_map import Joint, Refused, Tried, Verified
-from gluonmap.model.outcomes import COMPILED, Outcome, is_evidence
+from gluonmap.model.outcomes import COMPILED, Outcome, is_evidence, named
 from gluonmap.model.space_map import SpaceMap, ValueMap
 from gluonmap.model.verdict import Check, Figures, Resources, Timing, Verdict, digest_of
 
@@ -78,8 +78,9 @@ class Observation:
     @property
     def failed_on_device(self) -> bool:
         """Return whether it failed when it was executed. Constraints are learned from compiles and ignore this."""
-        harmless = ("", Outcome.PASS, Outcome.SKIPPED, Outcome.NOT_EXECUTED)
-        return self.origin is Origin.REFUSED or self.executed not in harmless
+        outcome = named(self.executed)
+        failed = outcome.failed if outcome else bool(self.executed)  # an outcome of a newer gluonmap: take no risk
+        return self.origin is Origin.REFUSED or failed
 
 
 @dataclass(frozen=True)

@@ -123,17 +123,7 @@ def _part(name: str) -> _Part:
 def _docstring(
     failure: RecordedFailure, outcome: Outcome, kind: str, written: Sequence[dict[str, str]], found: Inlined
 ) -> str:
-    match outcome:
-        case Outcome.CRASHED:
-            what = f"dies of {kind}"
-        case Outcome.REJECTED:
-            what = f"ends with {kind}"
-        case Outcome.NO_RESOURCES:
-            what = "makes a program that exceeds a limit of the GPU"
-        case Outcome.HUNG:
-            what = f"does not end within {failure.deadline_s:g} s"
-        case _:
-            what = outcome.info.phrase
+    what = outcome.info.compile_ends.format(kind=kind, seconds=f"{failure.deadline_s:g}")
     lines = [f"Compiling {failure.kernel} for {failure.failing.target} {what}."]
     if failure.verdict.reason and outcome is not Outcome.HUNG:
         at = f"\nat {failure.line}" if failure.line else ""

@@ -16,39 +16,45 @@ from gluonmap.source.code_lines import place
 from gluonmap.source.run_time_values import is_run_time, run_time_names
 from gluonmap.source.syntax import Definition, definition, dotted
 
-_MODULES = {"cdna3", "cdna4", "cdna5", "gfx1250", "rdna3", "rdna4", "ampere", "hopper", "blackwell", "rubin"}
-"""Modules of gluon.language.amd and gluon.language.nvidia, with which a use's name begins."""
+_PATHS = (
+    *("amd.cdna3", "amd.cdna4", "amd.cdna5", "amd.gfx1250", "amd.rdna3", "amd.rdna4"),
+    *("nvidia.ampere", "nvidia.hopper", "nvidia.blackwell", "nvidia.rubin"),
+)
+"""Modules of gluon.language. Some have the name of a target, but most of their functions compile for others too."""
+_MODULES = {path.partition(".")[2] for path in _PATHS}
+"""The names with which a use's name begins."""
 _LAYOUTS = {"AMDMFMALayout", "AMDWMMALayout", "NVMMADistributedLayout"}
 
 _ANY = ""
 """Group of the functions that compile for every target."""
 
 # The names are those of triton/experimental/gluon/language in 3.6.0 and 3.9.0. A group holds the functions that small
-# kernels compiled with for the same targets (3.9.0; operations on shared memory also 3.6.0); a target names its groups
-# (`Target.gluon_api`). A module's name alone says little: buffer_load is one function in cdna3, cdna4 and gfx1250, and
-# the plain async_copy functions compile everywhere. The first match counts.
+# kernels compiled with for the same targets (3.9.0; operations on shared memory also 3.6.0). It has the path of the
+# module that most of them are in; a target names its groups (`Target.gluon_api`). A module's name alone says little:
+# buffer_load is one function in cdna3, cdna4 and gfx1250, and the plain async_copy functions compile everywhere. The
+# first match counts.
 _GROUPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), group)
     for pattern, group in (
-        (r"AMDMFMALayout$", "cdna3"),
-        (r"AMDWMMALayout$", "cdna5"),
+        (r"AMDMFMALayout$", "amd.cdna3"),
+        (r"AMDWMMALayout$", "amd.cdna5"),
         (r"NVMMADistributedLayout$", "nvidia"),
         (r"\w+\.async_copy\.(global_load_to_shared|load_shared_relaxed|global_to_shared)$", _ANY),
         (r"\w+\.async_copy\.(async_load|async_copy_global_to_shared|(commit|wait)_group)$", _ANY),
         (r"(cdna\d|gfx1250)\.buffer_(load|store|atomic_\w+)$", "amd"),
-        (r"cdna4\.(mfma|scaled_upcast|async_copy\.buffer_load_to_shared)$", "cdna3"),
-        (r"cdna3\.", "cdna3"),
-        (r"cdna4\.", "cdna4"),
-        (r"(cdna5|gfx1250)\.", "cdna5"),
-        (r"rdna3\.", "rdna3"),
-        (r"rdna4\.", "rdna4"),
-        (r"rubin\.", "rubin"),
+        (r"cdna4\.(mfma|scaled_upcast|async_copy\.buffer_load_to_shared)$", "amd.cdna3"),
+        (r"cdna3\.", "amd.cdna3"),
+        (r"cdna4\.", "amd.cdna4"),
+        (r"(cdna5|gfx1250)\.", "amd.cdna5"),
+        (r"rdna3\.", "amd.rdna3"),
+        (r"rdna4\.", "amd.rdna4"),
+        (r"rubin\.", "nvidia.rubin"),
         (r"amd\.", "amd"),
-        (r"hopper\.warpgroup_mma", "hopper"),
+        (r"hopper\.warpgroup_mma", "nvidia.hopper"),
         (r"(ampere|hopper)\.", "nvidia"),
-        (r"blackwell\.tma\.async_(gather|scatter)$", "blackwell"),
+        (r"blackwell\.tma\.async_(gather|scatter)$", "nvidia.blackwell"),
         (r"blackwell\.(mbarrier|tma|cluster)\.|blackwell\.(mma_v2|fence_async_shared|async_store)$", "nvidia"),
-        (r"blackwell\.", "blackwell"),
+        (r"blackwell\.", "nvidia.blackwell"),
     )
 )
 

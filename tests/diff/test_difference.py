@@ -55,7 +55,7 @@ def test_with_other_baselines_only_equal_configurations_regress() -> None:
     assert "newly failing: M = 128: Δ live → ↑ NO_RESOURCES, with different baselines" in text(found)
 
 
-def test_with_other_baselines_what_a_value_changes_is_not_compared() -> None:
+def test_with_other_baselines_effects_of_values_are_not_compared() -> None:
     other = with_value(single_map(baseline={**BASELINE, "N": 64}, relations=()), "MODE", ".cg", effect=Effect.INERT)
     found = difference(single_map(relations=()), other)
     assert found.values == ()

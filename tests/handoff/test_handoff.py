@@ -302,7 +302,7 @@ def test_never_an_empty_list_but_the_maps_own() -> None:
 
 
 @pytest.mark.usefixtures("activate")
-def test_the_maps_own_leave_out_what_the_call_sets_and_agree_with_it() -> None:
+def test_the_maps_own_agree_with_the_call_and_leave_its_keywords_out() -> None:
     prune = early_config_prune(joint_map(*PROGRAMS))
     with pytest.warns(UserWarning, match="its own"):
         (found,) = prune([triton.Config({"BLOCK": 256, "GROUP": 1}, num_stages=2)], {}, SPLIT=4)

@@ -14,6 +14,7 @@ import pytest
 from project import REPOSITORY
 
 from gluonmap.acquire.answers import KNOWN
+from gluonmap.audit.findings import FindingKind
 from gluonmap.model import outcomes
 from gluonmap.model.outcomes import COMPILED, OUTCOME_OF_STATUS, OUTCOMES, Feasibility, Outcome
 from gluonmap.report.marks import OUTCOME_MARKS
@@ -49,6 +50,21 @@ def test_every_outcome_has_an_exit_status() -> None:
 def test_every_outcome_has_its_own_mark() -> None:
     assert set(OUTCOME_MARKS) == set(Outcome)
     assert len({mark.glyph for mark in OUTCOME_MARKS.values()}) == len(Outcome)
+    ascii_glyphs = {outcome.info.ascii_glyph for outcome in Outcome}
+    assert len(ascii_glyphs) == len(Outcome)
+    assert all(glyph.isascii() and len(glyph) == 1 for glyph in ascii_glyphs)
+
+
+def test_every_failing_outcome_is_a_finding_of_an_audit() -> None:
+    assert {o for o in Outcome if o.info.finding} == {o for o in Outcome if o.failed}
+    assert {o.info.finding for o in Outcome if o.failed} <= {*FindingKind}
+
+
+def test_the_sentence_of_a_script_takes_kind_and_deadline() -> None:
+    said = {o: o.info.compile_ends.format(kind="SIGABRT", seconds="2.5") for o in Outcome}
+    assert said[Outcome.CRASHED] == "dies of SIGABRT"
+    assert said[Outcome.HUNG] == "does not end within 2.5 s"
+    assert not any("{" in text for text in said.values())
 
 
 def test_what_compiled_and_what_failed() -> None:
@@ -92,7 +108,7 @@ def test_an_outcome_counts_by_its_name(name: str, feasibility: Feasibility, evid
 
 def undocumented(names: Iterable[str]) -> set[tuple[str, str]]:
     """Return (page, outcome) for each page that should list all outcomes and lacks one."""
-    pages = ("docs/map.md", "docs/reference/exit-codes.md")
+    pages = ("README.md", "docs/map.md", "docs/reference/exit-codes.md")
     texts = {page: (REPOSITORY / page).read_text() for page in pages}
     return {(page, name) for page, text in texts.items() for name in names if name not in text}
 
@@ -115,20 +131,32 @@ ROW = """    Outcome.MELTED: OutcomeInfo(
         word="melted",
         phrase="melts",
         plural="melt",
+        finding="aborts",
+        compile_ends="melts after {seconds} s of {kind}",
         executed="it melted",
         statuses={30: "The device is a puddle."},
     ),
 """
 FACTS = """
 import json
+import msgspec
 import reference
+from maps import single_map
 from gluonmap.acquire.answers import KNOWN
 from gluonmap.model import outcomes
+from gluonmap.audit.findings import FindingKind
+from gluonmap.model.space_map import ValueMap
+from gluonmap.model.knobs import Effect
+from gluonmap.query.observations import Observation, Origin
 from gluonmap.report.html.knob_table import TONES
-from gluonmap.report.marks import OUTCOME_MARKS
+from gluonmap.report.marks import OUTCOME_MARKS, fails, mark_legend, value_mark
 from gluonmap.report.terminal_pieces import as_ascii
 
 melted = outcomes.Outcome("MELTED")
+value = ValueMap(64, "MELTED", Effect.ABORTING, digest="", detail="")
+space = single_map()
+knob = msgspec.structs.replace(space.knobs["M"], values=(value,))
+space = msgspec.structs.replace(space, knobs={"M": knob})
 print(json.dumps({
     "names": list(outcomes.Outcome),
     "status": outcomes.OUTCOME_OF_STATUS[30],
@@ -137,6 +165,12 @@ print(json.dumps({
     "compiled": melted in outcomes.COMPILED,
     "label": melted in KNOWN,
     "word": OUTCOME_MARKS[melted].word,
+    "fails": fails(value),
+    "glyph": value_mark(value).glyph,
+    "legend": mark_legend(space),
+    "failed_on_device": Observation({}, "PASS", Origin.PROGRAM, executed="MELTED").failed_on_device,
+    "finding": FindingKind(melted.info.finding),
+    "script": melted.info.compile_ends.format(kind="SIGABRT", seconds="60"),
     "tone": TONES["melted"],
     "ascii": as_ascii("M"),
     "reference": [line for line in reference.codes_page().splitlines() if "MELTED" in line],
@@ -165,7 +199,7 @@ def edit(package: Path, *, row: str) -> None:
 
 
 def python(package: Path, code: str) -> subprocess.CompletedProcess[str]:
-    surroundings = {**os.environ, "PYTHONPATH": str(package)}
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join((str(package), str(REPOSITORY / "tests/doubles")))}
     return subprocess.run(
         [sys.executable, "-c", code], cwd=package, env=surroundings, capture_output=True, text=True, check=False
     )
@@ -185,6 +219,12 @@ def test_one_more_row_is_all_that_a_new_outcome_needs(package: Path) -> None:
         "compiled": False,
         "label": True,
         "word": "melted",
+        "fails": True,
+        "glyph": "M",
+        "legend": [["M", "melted"]],
+        "failed_on_device": True,
+        "finding": "aborts",
+        "script": "melts after 60 s of SIGABRT",
         "tone": "crashed",
         "ascii": "m",
         "reference": ["| 30 | MELTED | The device is a puddle. |", "| `MELTED` | melted | infeasible | yes |"],

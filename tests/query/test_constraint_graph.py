@@ -79,8 +79,8 @@ def test_knobs_that_no_constraint_ties_are_alone() -> None:
 def hostile(text: str) -> SpaceMap:
     space = mapped()
     assert space.joint is not None
-    told = tuple(replace(item, reason=text, words=text) for item in space.joint.constraints)
-    return replace(space, kernel=text, joint=replace(space.joint, constraints=told))
+    constraints = tuple(replace(item, reason=text, words=text) for item in space.joint.constraints)
+    return replace(space, kernel=text, joint=replace(space.joint, constraints=constraints))
 
 
 def test_graphml_brings_back_every_attribute(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def dot_statements(text: str) -> list[str]:
     return lines
 
 
-def test_dot_quotes_whatever_stands_in_a_text(tmp_path: Path) -> None:
+def test_dot_quotes_any_text(tmp_path: Path) -> None:
     write_graph(hostile(HOSTILE), tmp_path / "graph.dot")
     lines = dot_statements((tmp_path / "graph.dot").read_text())
     assert len(lines) == 5 + 2 + 4
@@ -149,8 +149,8 @@ def test_a_file_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
 
 def test_a_scope_that_names_no_knob_makes_no_node() -> None:
     strange: dict[str, Any] = {"scope": ("M", "EXTRA")}
-    told: Constraint = replace(constraint(BUDGET), **strange)
-    graph = constraint_graph(joint_map(constraints=[told]))
+    item: Constraint = replace(constraint(BUDGET), **strange)
+    graph = constraint_graph(joint_map(constraints=[item]))
     assert "EXTRA" not in graph
 
 
@@ -168,7 +168,7 @@ def test_the_picture_has_a_block_for_each_component() -> None:
     ]
 
 
-def test_edges_lead_from_knobs_to_what_reads_them() -> None:
+def test_edges_connect_knobs_and_their_readers() -> None:
     block = layout(mapped())[0]
     assert set(block.edges) == {
         ("M", "constraint 0"), ("N", "constraint 0"), ("STAGES", "constraint 0"),
@@ -187,9 +187,9 @@ def test_demands_that_add_nothing_and_many_single_failures_are_not_drawn() -> No
 
 def test_each_side_is_ordered_so_that_few_edges_cross() -> None:
     names = ("M", "N", "STAGES", "FLAG", "MODE")
-    told = [constraint(AllOf((Member(a, ()), Member(b, ())))) for a, b in (names[3:], names[:2], names[1:3])]
-    told.append(constraint(AllOf((Member("STAGES", ()), Member("FLAG", ())))))
-    block = layout(joint_map(constraints=told))[0]
+    constraints = [constraint(AllOf((Member(a, ()), Member(b, ())))) for a, b in (names[3:], names[:2], names[1:3])]
+    constraints.append(constraint(AllOf((Member("STAGES", ()), Member("FLAG", ())))))
+    block = layout(joint_map(constraints=constraints))[0]
     # A chain of five knobs and four constraints can be drawn without a crossing.
     at = {name: place for place, name in enumerate((*block.knobs,))} | {n: p for p, n in enumerate(block.order)}
     edges = [(at[one], at[other]) for one, other in block.edges]

@@ -40,13 +40,13 @@ def test_an_answer_that_is_no_evidence_is_no_try() -> None:
     assert found.broken == TupleCount(1, 0, 0)
 
 
-def test_tuples_over_several_knobs_are_told_apart_by_kind_of_value_too() -> None:
+def test_tuples_of_values_of_other_types_differ() -> None:
     found = constraint_coverage(asked_map(tried({"FLAG": False})), constraint(Member("FLAG", (0,))))
     assert found is not None
     assert (found.meet.possible, found.broken) == (0, TupleCount(2, 1, 1))
 
 
-def test_what_reads_no_knob_of_the_map_or_too_many_values_is_not_counted(monkeypatch) -> None:
+def test_unknown_knobs_and_too_many_values_are_not_counted(monkeypatch) -> None:
     assert constraint_coverage(asked_map(), constraint(Written("EXTRA > 1"))) is None
     monkeypatch.setattr(coverage, "MOST_TUPLES", 10)
     assert constraint_coverage(asked_map(), constraint(BUDGET)) is None

@@ -123,7 +123,7 @@ def test_a_failing_baseline_is_the_smallest_part_of_everything() -> None:
     assert failing(space, Compiler(Member("M", ())), M=64).moves == {}
 
 
-def test_what_passes_has_no_failing_part() -> None:
+def test_a_passing_configuration_has_no_failing_part() -> None:
     space = joint_map()
     assert smallest_failing(Judge(space), complete(space, {"M": 64})) is None
 
@@ -169,7 +169,7 @@ def test_predicted_neighbours_that_do_not_compile_are_left_out() -> None:
     assert {basis for _, basis in found} == {"compiled"}
 
 
-def test_what_was_compiled_is_found_at_any_distance() -> None:
+def test_compiled_neighbours_are_found_at_any_distance() -> None:
     space = joint_map(relations=(), constraints=[constraint(Member(n, (v,))) for n, v in BASELINE.items()])
     found = near(space, {"M": 64, "N": 64, "STAGES": 1, "FLAG": True, "MODE": ".cg"})
     assert found[0] == ({"M": 32, "N": 32, "STAGES": 2, "FLAG": False}, "compiled")
@@ -245,7 +245,7 @@ def test_a_condition_decides_whether_a_knob_matters_here() -> None:
 
 
 @pytest.mark.parametrize(("condition", "expected"), [("", False), ("always", True), ("sometimes", None)])
-def test_what_was_seen_everywhere_is_taken_to_hold_here(condition: str, expected: bool | None) -> None:
+def test_an_unconditional_rule_is_applied_here(condition: str, expected: bool | None) -> None:
     space = joint_map(inertness=[Inertness("FLAG", condition, "words", 1, 2)])
     assert matters(space, M=64, N=16)["FLAG"][0] is expected
 
@@ -298,7 +298,7 @@ def test_a_map_of_single_moves_speaks_of_its_baseline_only() -> None:
     assert matters(space, M=64)["FLAG"] == (None, "inert at the baseline; it was not turned here")
 
 
-def test_nothing_is_said_beside_a_value_that_was_never_tried() -> None:
+def test_relevance_is_unknown_with_an_untried_value() -> None:
     assert matters(joint_map(), M=4096)["FLAG"] == (None, "nothing was tried with M=4096")
 
 
@@ -326,14 +326,14 @@ def test_an_infeasible_configuration_is_shown_with_constraint_and_commands(tmp_p
 
 
 def test_a_prediction_comes_with_a_bound_only_where_the_bound_says_something(tmp_path: Path) -> None:
-    for error, told in ((0.308, " at most 30.8% are mistaken"), (0.95, "")):
+    for error, words in ((0.308, " at most 30.8% are mistaken"), (0.95, "")):
         space = joint_map()
         assert space.joint
         strata = (StratumCertificate("predicted to pass", 10, 10, 300, False, error),)
         proved = replace(space.joint, certificate=Certificate(0.95, 1, strata, ()))
         _, text = said(tmp_path, replace(space, joint=proved), "M=64", "N=64")
-        assert ("are mistaken" in text) == bool(told)
-        assert told in " ".join(text.split())
+        assert ("are mistaken" in text) == bool(words)
+        assert words in " ".join(text.split())
 
 
 AT_64 = constraint(Written("M == 32"), Standing.READ, reason="Invalid basis 64")
@@ -376,14 +376,14 @@ def test_an_example_breaks_no_other_constraint_where_one_is_known_that_does_not(
     assert "     CRASHED Invalid basis 16 at k.py:9\n     seen: M=16 failed, and passed with M=32\n" in text
 
 
-def test_a_feasible_configuration_is_told_with_what_matters(tmp_path: Path) -> None:
+def test_a_feasible_configuration_is_shown_with_its_relevant_knobs(tmp_path: Path) -> None:
     code, text = said(tmp_path, joint_map(inertness=[Inertness("FLAG", "", "words", 0, 5)]), "M=64", "N=64")
     assert code == 0
     assert "Predicted: it meets the constraint; it was not compiled itself." in text
     assert " FLAG=False  does not   it changed nothing in 5 comparisons\n" in text
 
 
-def test_what_is_not_known_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+def test_an_unknown_configuration_has_its_own_exit_code(tmp_path: Path) -> None:
     assert said(tmp_path, joint_map(), "M=48")[0] == 3
     code, text = said(tmp_path, single_map(relations=[Compare(KnobTerm("M"), Op.AT_MOST, Number(64))]), "M=128", "N=64")
     assert code == 3
@@ -408,16 +408,16 @@ def test_text_of_a_kernel_acts_on_no_terminal(tmp_path: Path) -> None:
         (["M"], "takes NAME=VALUE"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_words(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_an_impossible_question_is_refused_in_words(tmp_path: Path, arguments: list[str], message: str) -> None:
     code, text = said(tmp_path, joint_map(), *arguments)
     assert (code, message in text) == (2, True)
 
 
 def test_json_holds_the_commands(tmp_path: Path) -> None:
     code, text = said(tmp_path, joint_map(), "M=128", "N=64", "--json")
-    told = json.loads(text)
-    assert (code, told["judgement"]["verdict"], told["part"]["moves"]) == (1, "infeasible", {"M": 128, "N": 64})
-    assert told["nearest"][0]["repeat"] == "gluonmap repeat MAP M=128"
+    document = json.loads(text)
+    assert (code, document["judgement"]["verdict"], document["part"]["moves"]) == (1, "infeasible", {"M": 128, "N": 64})
+    assert document["nearest"][0]["repeat"] == "gluonmap repeat MAP M=128"
 
 
 def written(project: Project, relation: Relation, **more: Any) -> str:
@@ -428,23 +428,23 @@ def written(project: Project, relation: Relation, **more: Any) -> str:
     return "pair.json"
 
 
-def test_what_is_unknown_is_compiled_down_to_the_part_that_fails(project: Project) -> None:
+def test_an_unknown_configuration_is_compiled_down_to_its_failing_part(project: Project) -> None:
     name = written(project, Compare(KnobTerm("A"), Op.AT_MOST, Number(4)), joint=False)
     run = project.run("explain", name, "A=1", "B=64", "C=2")
     assert (run.code, "FEASIBLE: pair" in run.stdout, "Compiled now: passes." in run.stdout) == (0, True, True)
     run = project.run("explain", name, "A=16", "B=64", "C=2", "--json")
-    told = json.loads(run.stdout)
-    assert (run.code, told["fresh"], told["judgement"]["outcome"]) == (1, True, "REJECTED")
-    assert told["judgement"]["line"].endswith("kernels/pair.py:8")
-    assert told["part"]["moves"] == {"A": 16}
+    document = json.loads(run.stdout)
+    assert (run.code, document["fresh"], document["judgement"]["outcome"]) == (1, True, "REJECTED")
+    assert document["judgement"]["line"].endswith("kernels/pair.py:8")
+    assert document["part"]["moves"] == {"A": 16}
 
 
 def test_predicted_neighbours_are_compiled_before_they_are_offered(project: Project) -> None:
     name = written(project, Compare(Product((KnobTerm("A"), KnobTerm("B"))), Op.AT_MOST, Number(256)))
-    told = json.loads(project.run("explain", name, "A=16", "B=64", "C=2", "--json").stdout)
-    assert told["judgement"]["outcome"] == "REJECTED"
-    assert all(near["config"]["A"] * near["config"]["B"] <= 64 for near in told["nearest"])
-    assert {near["judgement"]["basis"] for near in told["nearest"]} == {"compiled"}
+    document = json.loads(project.run("explain", name, "A=16", "B=64", "C=2", "--json").stdout)
+    assert document["judgement"]["outcome"] == "REJECTED"
+    assert all(near["config"]["A"] * near["config"]["B"] <= 64 for near in document["nearest"])
+    assert {near["judgement"]["basis"] for near in document["nearest"]} == {"compiled"}
 
 
 def test_a_constraint_that_a_compile_refutes_is_said_to_be_wrong(project: Project) -> None:

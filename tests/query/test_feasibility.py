@@ -28,7 +28,7 @@ def of(space: Any, **moves: Any) -> tuple[str, str]:
 # ---- completing -----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_not_named_is_the_baselines_and_the_order_is_the_signatures() -> None:
+def test_unnamed_knobs_have_the_baselines_value_in_signature_order() -> None:
     found = complete(single_map(), {"MODE": ".cg", "N": 64})
     assert list(found.items()) == [("M", 32), ("N", 64), ("STAGES", 2), ("FLAG", False), ("MODE", ".cg")]
 
@@ -72,7 +72,7 @@ def test_a_baseline_that_fails_is_known_to() -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("FLAG", 0), ("FLAG", 1), ("STAGES", True), ("STAGES", 2.0), ("MODE", "None"), ("M", "32")]
 )
-def test_values_that_python_or_a_reader_takes_for_equal_are_told_apart(name: str, value: Any) -> None:
+def test_values_that_python_takes_for_equal_are_distinguished(name: str, value: Any) -> None:
     assert of(single_map(), **{name: value}) == ("unknown", "never tried value")
     assert of(joint_map(), **{name: value}) == ("unknown", "never tried value")
 
@@ -87,7 +87,7 @@ def test_minus_zero_is_not_zero() -> None:
 # ---- all knobs together ---------------------------------------------------------------------------------------------
 
 
-def test_constraints_predict_what_was_not_asked() -> None:
+def test_constraints_predict_unasked_configurations() -> None:
     space = joint_map()
     assert of(space, M=64, N=64) == ("feasible", "predicted")
     assert of(space, M=128, N=64) == ("infeasible", "predicted")
@@ -113,7 +113,7 @@ def test_a_compile_wins_over_the_constraints_and_the_disagreement_is_said() -> N
     assert judgement_of(space, complete(space, {"M": 128, "N": 128})).contradicts is False
 
 
-def test_of_the_violated_constraints_those_are_named_that_say_something_of_their_own() -> None:
+def test_implied_and_unconfirmed_constraints_are_shown_only_alone() -> None:
     doubted = replace(constraint(Compare(KnobTerm("M"), Op.AT_MOST, Number(64)), Standing.READ), confirmed=False)
     implied = constraint(Compare(KnobTerm("N"), Op.AT_MOST, Number(64)), Standing.IMPLIED)
     both = [doubted, constraint(BUDGET), implied, constraint(BUDGET)]
@@ -124,7 +124,7 @@ def test_of_the_violated_constraints_those_are_named_that_say_something_of_their
     assert [c.words for c in found.shown_constraints] == ["M <= 64", "N <= 64"]
 
 
-def test_a_single_move_keeps_what_the_screen_knows_of_it() -> None:
+def test_a_single_move_keeps_the_answer_of_the_screen() -> None:
     space = joint_map(tried=[tried({"M": 64}, "PASS", digest="joint")])
     assert of(space, M=64) == ("feasible", "compiled")
     assert of(space, M=128) == ("feasible", "compiled")
@@ -196,7 +196,7 @@ def test_a_tried_configuration_has_the_verified_program_and_its_resources() -> N
 # ---- fresh answers --------------------------------------------------------------------------------------------------
 
 
-def test_a_fresh_answer_is_set_beside_the_constraints() -> None:
+def test_a_fresh_answer_is_compared_with_the_constraints() -> None:
     judged = Judge(joint_map())
     config = {**BASELINE, "M": 128, "N": 64}
     passed = Verdict(Outcome.PASS, Stage.COMPILE, 0, program=Program("d" * 20, "c"))

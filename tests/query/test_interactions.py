@@ -1,4 +1,4 @@
-"""Pairs of knobs that bear on each other: shares equal brute force, and programs are told apart."""
+"""Interacting knobs: shares equal brute force, and programs are distinguished."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def test_shares_are_those_of_a_walk_over_the_product(case) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(spaces())
-def test_a_pair_is_told_exactly_where_its_knobs_do_not_go_their_own_ways(case) -> None:
+def test_a_pair_has_a_table_exactly_if_its_knobs_are_dependent(case) -> None:
     domains, relations = case
     baseline = {name: values[0] for name, values in domains.items()}
-    told = {(t.down, t.across) for t in feasible_pairs(joint_map(relations, domains=domains, baseline=baseline))}
+    tabled = {(t.down, t.across) for t in feasible_pairs(joint_map(relations, domains=domains, baseline=baseline))}
     walked = [config for config in product(domains) if all(holds(r, config) for r in relations)]
 
     def count(**wanted: int) -> int:
@@ -52,10 +52,10 @@ def test_a_pair_is_told_exactly_where_its_knobs_do_not_go_their_own_ways(case) -
             for w in domains[other]
         )
         tied = any({one, other} <= scope_of(relation) for relation in relations)
-        assert ((one, other) in told) is (tied and not apart)
+        assert ((one, other) in tabled) is (tied and not apart)
 
 
-def test_cells_count_what_was_asked_and_how_it_ended() -> None:
+def test_cells_count_asked_configurations_by_their_end() -> None:
     asked = [tried({}), tried({"M": 64}), tried({"M": 64, "FLAG": True}, "NO_RESOURCES"), tried({"M": 64}, "unknown")]
     space = joint_map([BUDGET], tried=asked)
     table = next(t for t in feasible_pairs(space) if (t.down, t.across) == ("M", "STAGES"))
@@ -81,14 +81,14 @@ def test_the_closest_tied_pair_comes_first() -> None:
     assert first.strength > second.strength
 
 
-def test_where_nothing_can_be_counted_the_asked_ones_are_told_alone(monkeypatch) -> None:
+def test_without_counts_a_table_has_only_the_asked_ones(monkeypatch) -> None:
     monkeypatch.setattr(counting, "MOST_CELLS", 10)
     table = feasible_pairs(joint_map([BUDGET], tried=[tried({})]))[0]
     assert (table.down, table.across) == ("M", "N")
     assert table.cells[1][1] == PairCell(None, 1, 0)
 
 
-def test_pairs_of_which_one_matters_only_beside_the_other_are_told_as_programs() -> None:
+def test_conditional_knobs_have_a_table_of_programs() -> None:
     only = Inertness("STAGES", "FLAG = True", "STAGES matters only if FLAG = True", 2, 2, Member("FLAG", (True,)))
     asked = [
         tried({}, digest="a"),

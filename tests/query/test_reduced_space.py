@@ -41,13 +41,13 @@ def equal(knob: str, *values: Value, where: Relation | None = None) -> ValueClas
 # ---- the rules -----------------------------------------------------------------------------------------------------
 
 
-def test_a_knob_that_never_mattered_stands_at_the_baseline() -> None:
+def test_an_inert_knob_has_the_baselines_value() -> None:
     space = reduced_space({"A": (1, 2), "kpack": (1, 2)}, {"A": 1, "kpack": 2}, inertness=[never("kpack")])
     assert space.canonical({"A": 2, "kpack": 1}) == {"A": 2, "kpack": 2}
     assert (space.feasible_count, space.program_count) == (4, 2)
 
 
-def test_a_conditional_knob_stands_at_the_baseline_only_where_its_condition_fails() -> None:
+def test_a_conditional_knob_has_the_baselines_value_where_it_is_inert() -> None:
     domains = {"GROUP": (1, 4), "SPLIT": (1, 2)}
     space = reduced_space(domains, {"GROUP": 1, "SPLIT": 1}, inertness=[only_if("GROUP", SPLIT_IS_1)])
     assert space.canonical({"GROUP": 4, "SPLIT": 1}) == {"GROUP": 4, "SPLIT": 1}
@@ -85,14 +85,14 @@ def test_a_condition_may_read_the_knob_itself() -> None:
     assert [space.canonical({"warps": 4, "waves": w})["waves"] for w in (0, 1, 2, 4)] == [0, 0, 2, 4]
 
 
-def test_a_condition_reads_what_is_replaced_already() -> None:
+def test_a_condition_reads_replaced_values() -> None:
     rules = [only_if("XCD", Bound("GROUP", Op.AT_LEAST, 2)), only_if("GROUP", SPLIT_IS_1)]
     domains = {"XCD": (1, 8), "GROUP": (1, 4), "SPLIT": (1, 2)}
     space = reduced_space(domains, {"XCD": 1, "GROUP": 1, "SPLIT": 1}, inertness=rules)
     assert space.canonical({"XCD": 8, "GROUP": 4, "SPLIT": 2}) == {"XCD": 1, "GROUP": 1, "SPLIT": 2}
 
 
-def test_conditions_in_a_circle_never_merge_what_no_chain_of_rules_joins() -> None:
+def test_cyclic_conditions_never_merge_unrelated_values() -> None:
     rules = [only_if("A", Member("B", (1,))), only_if("B", Member("A", (1,)))]
     space = reduced_space({"A": (1, 2), "B": (1, 2)}, {"A": 1, "B": 1}, inertness=rules)
     assert space.canonical({"A": 2, "B": 2}) != space.canonical({"A": 1, "B": 1})
@@ -103,7 +103,7 @@ def test_a_knob_that_sometimes_matters_is_kept() -> None:
     assert reduced_space({"A": (1, 2)}, {"A": 1}, inertness=[sometimes]).program_count == 2
 
 
-def test_a_class_counts_once_though_the_value_that_stands_for_it_is_not_allowed() -> None:
+def test_a_class_counts_once_if_its_canonical_value_is_forbidden() -> None:
     space = reduced_space(
         {"A": (1, 2, 4), "B": (1, 2)},
         {"A": 1, "B": 1},
@@ -121,7 +121,7 @@ def test_relations_and_conditions_over_other_names_are_left_out() -> None:
     assert (space.feasible_count, space.program_count) == (2, 2)
 
 
-def test_a_value_outside_its_domain_stands_for_itself() -> None:
+def test_a_value_outside_its_domain_is_its_own_canonical_form() -> None:
     space = reduced_space({"GROUP": (1, 4), "SPLIT": (1, 2)}, {"GROUP": 1, "SPLIT": 1}, inertness=[never("GROUP")])
     assert space.canonical({"GROUP": 16, "SPLIT": True}) == {"GROUP": 16, "SPLIT": True}
 
@@ -238,7 +238,7 @@ def test_where_tables_would_grow_too_large_the_feasible_set_is_walked(case: Case
     assert len(space.representatives(1000)) == len(forms(space, allowed))
 
 
-def test_what_is_too_entangled_is_not_counted_and_still_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_entangled_spaces_are_not_counted_and_still_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gluonmap.constraints.counting.MOST_CELLS", 1000)
     domains = {name: tuple(range(10)) for name in NAMES}
     space = reduced_space(domains, dict.fromkeys(NAMES, 0), [Written("A + B + C + D <= 20")])
@@ -274,7 +274,7 @@ def test_a_value_that_no_draw_meets_is_kept_too(monkeypatch: pytest.MonkeyPatch)
     assert {"A": 7, "B": 9, "rare": 1} in space.representatives(10)
 
 
-def test_a_known_configuration_stands_for_its_program() -> None:
+def test_a_known_configuration_represents_its_program() -> None:
     space = reduced_space({"A": (1, 2), "kpack": (1, 2)}, {"A": 1, "kpack": 1}, inertness=[never("kpack")])
     assert space.representatives(5, known=[{"A": 2, "kpack": 2}]) == [{"A": 1, "kpack": 1}, {"A": 2, "kpack": 2}]
 
@@ -313,7 +313,7 @@ def test_more_than_can_be_held_are_listed_in_parts(monkeypatch: pytest.MonkeyPat
 # ---- digests -------------------------------------------------------------------------------------------------------
 
 
-def test_equal_digests_and_launches_are_one_entry_wherever_they_stand() -> None:
+def test_equal_digests_and_launches_are_one_entry() -> None:
     used = Resources(threads=256, shared_bytes=0)
     one = Verified({"A": 1, "B": 1}, "aa", used, (4,))
     both_moved = Verified({"A": 2, "B": 2}, "aa", used, (4,), same=2)
