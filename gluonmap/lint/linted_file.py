@@ -107,10 +107,10 @@ class LintedFile:
         name = dotted(node)
         return self.trees.called(name, module or self.module) if name else None
 
-    def finding(self, code: str, node: ast.AST, message: str, mend: str, function: str = "") -> LintFinding:
+    def finding(self, code: str, node: ast.AST, message: str, fix: str, function: str = "") -> LintFinding:
         """Return a finding at a node of the file's tree."""
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
-        return LintFinding(self.path, line, column, code, message, mend, function)
+        return LintFinding(self.path, line, column, code, message, fix, function)
 
 
 def decorator(kernel: Function, name: str) -> ast.Call | None:

@@ -77,9 +77,9 @@ def _finding(
         return None
     if tile in masked:
         line, compare = masked[tile]
-        detail, mend = f"which line {line} masks with {written(compare, 40)}", f"mask it too: {written(compare, 40)}"
+        detail, fix = f"which line {line} masks with {written(compare, 40)}", f"mask it too: {written(compare, 40)}"
     elif access.mask is None and not _bounded_elsewhere(body, name) and (size := _cdiv(body, tile, launches)):
-        detail, mend = (
+        detail, fix = (
             f"while {size} sets the number of programs or tiles",
             f"mask={name} < …, the size that {size} divides",
         )
@@ -89,7 +89,7 @@ def _finding(
         "GM202",
         access.call,
         f"this {access.function} has no mask for {name}, {detail}: the last tile reaches past the tensor",
-        mend,
+        fix,
         body.function.name,
     )
 
