@@ -3,8 +3,8 @@
 This package decides what to ask and what the answers prove. It compiles nothing and starts no process: the caller
 answers. It imports numpy, `constraints` and `model`, and no other package of gluonmap.
 
-Begin with `learner.Learner.script`, the order of a run; then `plan` (the next question), `region` (the model), `fit`
-(atoms that explain failures), `doubt` (what is undecided) and `certificate` (what the draws prove).
+Begin with `learner.py` (`Learner.script` is the order of a run). Then read `plan` (the next question), `region` (the
+model), `fit` (atoms that explain failures), `doubt` (what is undecided) and `certificate` (what the draws prove).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Check what a project ships: lists of configurations, restrictions and pruning functions.
 
-Begin with `run.run`, which audits the chosen targets with compiles, or with `from_map.audit_from_map`, which asks a map
+Begin with `run.py`, which audits the chosen targets with compiles, or with `from_map.audit_from_map`, which asks a map
 alone.
 
 * `request` and `shipped_files` hold the question, `findings` the answer.

@@ -6,7 +6,7 @@ A right result is right under this model of the hardware, on these inputs. A det
 raises `NotExecuted`. Not modelled are caches and their modifiers, the delays between dependent instructions that the
 compiler fills with s_nop, rounding inside a matrix product, and the last bit of v_exp, v_log, v_rcp, v_rsq and v_sqrt.
 
-The package imports numpy and no other package of gluonmap. Begin with `launch.run`. Then read `text` (parsing),
+The package imports numpy and no other package of gluonmap. Begin with `launch.py` (`run`). Then read `text` (parsing),
 `program` (registers, blocks, accesses), `generate` (a Python function for each block), `machine` (waves and barriers),
 `memory`, `lds` and `scratch`, and `sanitizer` with `waits`. `opcodes` has the tables of the arithmetic.
 """

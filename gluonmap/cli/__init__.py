@@ -4,7 +4,7 @@ This package parses options, calls the packages below it and prints their result
 prints. It may import every package except the parts of `worker` that load Triton (`jobs`, `compile`, `preload`,
 `server`). Nothing imports it.
 
-Begin with `main`: the group of all commands and its error handling. Then read `probe`, the command that writes maps.
+Begin with `main.py`: the group of all commands and its error handling. Then read `probe`, the command that writes maps.
 Modules that several commands share: `option_values` (texts of options as values), `kernel_options` and
 `compile_options` (options that several commands have), `map_output` (a map on the terminal and in files),
 `json_output`, `race_inputs`, `progress`, `completion` (the TAB key) and `reexec` (--python).

@@ -4,7 +4,7 @@ This package runs the program with a recorder on its PYTHONPATH, reads the recor
 import `export.heading`, `handoff`, `query` and `model`. `recorder` runs inside the watched program and needs only the
 standard library.
 
-Begin with `watched_program`, then `recorder` (the counts), `records` (the counts of all processes as one) and
+Begin with `watched_program.py`, then `recorder` (the counts), `records` (the counts of all processes as one) and
 `comparison`.
 """
 

@@ -3,7 +3,7 @@
 Everything here is frozen data with small functions on it. The package imports no other package of gluonmap, and only
 `codec` touches files.
 
-Begin with `candidate` (one question to the compiler) and `verdict` (its answer), then `space_map` with `knobs`, and
+Begin with `candidate.py` (one question to the compiler) and `verdict` (its answer), then `space_map` with `knobs`, and
 `joint_map` with `relations`: the stored map of one kernel on one target. Each of these is one table from which the rest
 of the package derives its facts: `targets` and `outcomes`, with the exit statuses of `exitcode`.
 

@@ -3,7 +3,7 @@
 It may import `acquire` (what to ask about all knobs together), `runner` (who answers), `query`, `spec`, `source`,
 `constraints`, `worker.protocol` and `model`.
 
-Begin with `each_target`, the entry points, then `session.probe_target`, the steps of one map:
+Begin with `each_target.py`, the entry points, then `session.probe_target`, the steps of one map:
 
 * Before the first question: `settings`, `campaign` (what all targets share), `target_choice`, `inspection`.
 * One knob at a time: `screen` (candidates), `map_fold` (the map of the answers), `effects` and `reasons` (classes of

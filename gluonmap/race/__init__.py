@@ -4,5 +4,5 @@ This package selects the programs, starts the process that races them (`gluonmap
 may import `probe`, `handoff`, `spec`, `worker.protocol`, `worker.track` and `model`. It never uses the device itself.
 A race here is always one of configurations; conflicting memory accesses are called data races.
 
-Begin with `lineup`, then `run`, then `results`.
+Begin with `lineup.py`, then `run`, then `results`.
 """

@@ -4,7 +4,7 @@ Only this package and `cli` print. It renders finished results and asks no oracl
 `cli` and `repro`; of the worker only its protocol. `jinja2` is for `html` alone. The same result gives
 the same bytes: no clock, no random order.
 
-Begin with `terminal` (a space map at a terminal) and `markdown` (the report that is committed next to a map). Both
+Begin with `terminal.py` (a space map at a terminal) and `markdown` (the report that is committed next to a map). Both
 take their rows and sentences from the modules that all reports share:
 
 * `plain_text`: text that is safe to show, and small wording; `marks`: glyph, colour and word of outcomes and effects;

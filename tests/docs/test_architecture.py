@@ -76,10 +76,9 @@ def test_the_init_of_a_package_says_its_duty_what_it_imports_and_where_to_begin(
     text = ast.get_docstring(ast.parse((PACKAGE / package / "__init__.py").read_text())) or ""
     assert len(text.splitlines()[0]) > 20
     assert re.search(r"\bimport", text), "it does not say what the package may import"
-    begin = re.search(r"[Bb]egin\s+(?:reading\s+)?(?:with|at|in)\s+`([\w/]+)(?:\.[\w.]+)?`", text)
-    assert begin, "it does not say where to begin reading: Begin with `module`"
-    found = PACKAGE / package / begin[1]
-    assert found.with_suffix(".py").exists() or found.is_dir()
+    begin = re.search(r"\bBegin with `([\w/]+\.py)`", text)
+    assert begin, "it does not say where to begin reading: Begin with `file.py`"
+    assert (PACKAGE / package / begin[1]).is_file()
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -50,7 +50,7 @@ class ProgramEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramTable:
+class ProgramListing:
     """The programs that were compiled to machine code and passed."""
 
     knobs: tuple[str, ...]
@@ -84,7 +84,7 @@ class _Compiled:
     counted: Figures | None = None
 
 
-def table(space: SpaceMap) -> ProgramTable | None:
+def table(space: SpaceMap) -> ProgramListing | None:
     """Return the distinct programs, from the joint part if it has any, else from single values; None where none."""
     entries = _together(space, space.joint) if space.joint and space.joint.programs else _alone(space)
     if not entries:
@@ -112,7 +112,7 @@ def table(space: SpaceMap) -> ProgramTable | None:
     ]
     shown = sorted(sorted(rows, key=lambda row: not row.alarm)[:MOST_ROWS], key=lambda row: row.number)
     still = {n: v for n, v in space.baseline.items() if n not in knobs and n not in idle}
-    return ProgramTable(
+    return ProgramListing(
         knobs=knobs,
         heads=differ,
         rows=tuple(shown),
