@@ -7,6 +7,7 @@ Compiles only. Triton before 3.6 also wants AMDGCN_USE_BUFFER_OPS=1 and ROCm's l
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import importlib.util
 import re
@@ -61,6 +62,7 @@ def gemm(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_b
 
 def main() -> None:
     """Print a line for each target and set of strides."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     print(f"Triton {triton.__version__}")
     with tempfile.TemporaryDirectory() as folder:
         for arch in ("gfx942", "gfx950"):
@@ -74,7 +76,7 @@ def main() -> None:
 
 
 def compiled(folder: Path, assumed: list[str], arch: str) -> str:
-    """Compile it; return how many of its loads and stores are buffer operations, and a digest of its instructions."""
+    """Compile the kernel; return the numbers of its buffer loads and stores, and a digest of its instructions."""
     names = ["a_ptr", "b_ptr", "c_ptr", "M", "N", "K", *STRIDES, *BLOCKS]
     constants: dict[str, Any] = {**BLOCKS, **dict.fromkeys(CONTIGUOUS, 1)}
     kinds = {n: "*bf16" if n.endswith("_ptr") else "constexpr" if n in constants else "i32" for n in names}

@@ -33,7 +33,7 @@ from gluonmap import cdna  # noqa: E402
 
 @dataclass(frozen=True)
 class Work:
-    """One kernel with its launch."""
+    """A kernel with its launch."""
 
     name: str
     target: str
@@ -45,7 +45,7 @@ class Work:
 
 
 def gemm(target: str, tile: int, waves: tuple[int, int]) -> Work:
-    """One work-group of a fp16 GEMM, `tile` in all three directions."""
+    """Return the work of one work-group of an fp16 GEMM, `tile` in all three directions."""
     import gluon_kernels
 
     numbers = {"M": tile, "N": tile, "K": tile, "stride_a": tile, "stride_b": tile, "stride_c": tile}
@@ -65,7 +65,7 @@ def gemm(target: str, tile: int, waves: tuple[int, int]) -> Work:
 
 
 def bundled_gemm(target: str) -> Work:
-    """The bundled bf16 GEMM at its baseline on a ragged problem of 4 work-groups."""
+    """Return the work of the bundled bf16 GEMM at its baseline, on a ragged problem of 4 work-groups."""
     M, N, K = 200, 136, 208
     numbers = {"M": M, "N": N, "K": K, "stride_am": K, "stride_ak": 1, "stride_bn": K, "stride_bk": 1}
     numbers |= {"stride_cm": N, "stride_cn": 1}
@@ -86,7 +86,7 @@ def bundled_gemm(target: str) -> Work:
 
 
 def milliseconds(action: Any, repeats: int) -> list[float]:
-    """Processor time of each repeat, the first left out."""
+    """Return the processor time of each repeat without the first."""
     times = []
     for _ in range(repeats + 1):
         started = time.process_time()
@@ -96,7 +96,7 @@ def milliseconds(action: Any, repeats: int) -> list[float]:
 
 
 def row(work: Work, repeats: int) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     started = time.process_time()
     code = compiled(work.kernel, work.target, work.types, work.config)
     compile_ms = 1e3 * (time.process_time() - started)

@@ -1,9 +1,9 @@
-"""The verdicts of a whole space: every configuration of a kernel asked, one row each, for `gluonmap learn --from`.
+"""Record the verdicts of a whole space: one row for every configuration of a kernel, for `gluonmap learn --from`.
 
     python benchmarks/enumerate.py KERNEL.py --target gfx950 [flags of gluonmap probe] --out TABLE.jsonl[.gz]
         [--limit N] [--journal-root DIR] [--role ROLE --origin OWNER/REPO/PATH --commit SHA]
 
-The knobs are those given with `--domain`, else all that `gluonmap probe` would turn. A run that was interrupted goes on
+The knobs are those given with `--domain`, else all that `gluonmap probe` would turn. An interrupted run continues
 where it stopped. With `--role`, the table's counts go to `index.json` next to it.
 """
 
@@ -42,18 +42,18 @@ from gluonmap.spec.description_builder import describe
 
 TEXT = 200
 OWN = ("out", "as_json", "python")
-"""Options of `gluonmap probe` that mean something else here, or nothing."""
+"""Options of `gluonmap probe` that have another meaning here, or none."""
 
 
 @dataclass(frozen=True)
 class Enumerated:
-    """A space and what became of each configuration."""
+    """A space and the outcome of each configuration."""
 
     function: str
     triton: str
     rows: list[dict[str, Any]]
     faults: list[str]
-    """Texts of the configurations that had no answer; they are in no row."""
+    """Texts of the configurations without an answer, which have no row."""
 
 
 def enumerate_space(campaign: Campaign, target: targets.Target, limit: int | None) -> Enumerated:
@@ -75,14 +75,14 @@ def enumerate_space(campaign: Campaign, target: targets.Target, limit: int | Non
 
 
 def product(description: Description, wanted: list[str]) -> Iterator[Config]:
-    """Every configuration of the wanted knobs; none wanted: of all."""
+    """Return every configuration of the wanted knobs, or of all knobs if none is named."""
     knobs = [k for k in description.knobs.values() if not wanted or k.name in wanted]
     for values in itertools.product(*(k.domain for k in knobs)):
         yield {k.name: value for k, value in zip(knobs, values, strict=True)}
 
 
 def ask(oracle: Oracle, baseline: Candidate, candidates: list[Candidate]) -> dict[str, Answer]:
-    """Answers by the candidates' keys. A fault has been asked again, alone, by the oracle."""
+    """Return the answers by the candidates' keys. The oracle has already asked a faulty candidate again, alone."""
     answers: dict[str, Answer] = {}
     (first,) = oracle.ask([baseline])
     if isinstance(first.answer, Verdict) and first.answer.exit_status == 0:
@@ -107,7 +107,7 @@ def shown(answer: Answer) -> str:
 
 
 def row(config: Config, candidate: Candidate, verdict: Verdict) -> dict[str, Any]:
-    """One line of the table: `gluonmap.probe.recorded_table` says what it holds."""
+    """Return one line of the table. `gluonmap.probe.recorded_table` describes its fields."""
     found: dict[str, Any] = {"config": config, "outcome": verdict.outcome.value}
     if reason := verdict.reason:
         found["stage"] = reason.phase
@@ -167,7 +167,7 @@ def run(kernel_file: Path, **options: Any) -> None:
 
 
 def command() -> click.Command:
-    """`gluonmap probe` with other results."""
+    """Return the command: `gluonmap probe` with other results."""
     text = click.Path(path_type=Path)
     own = [
         click.Option(["--out", "table"], type=text, required=True, help="The table to write."),
@@ -176,7 +176,7 @@ def command() -> click.Command:
             ["--journal-root"],
             type=text,
             default=Path(tempfile.gettempdir()) / "gluonmap-tables",
-            help="Folder of the journals that let an interrupted run go on.",
+            help="Folder of the journals from which an interrupted run continues.",
         ),
         click.Option(["--role"], default="", help="Role of the table in index.json."),
         click.Option(["--origin"], default="", help="Where the kernel comes from: owner/repository path."),

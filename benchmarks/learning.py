@@ -1,4 +1,4 @@
-"""How few questions the learner needs: the goals, measured on recorded tables and hidden constraints.
+"""Measure how few questions the learner needs, against the goals, on recorded tables and hidden constraints.
 
     python benchmarks/learning.py [--seeds N] [--tables DIR] [--out benchmarks/learning.md] [GROUP[:SEEDS] …]
 
@@ -57,9 +57,9 @@ class Run:
     seed: int
     score: Score
     ms: float
-    """The learner's own time, in milliseconds a question: without the oracle and the scoring."""
+    """The learner's own time, in milliseconds per question: without the oracle and the scoring."""
     scopes: tuple[int, int] = (0, 0)
-    """Reasons whose constraints read exactly the knobs of the hidden rules, and reasons."""
+    """Number of reasons whose constraints read exactly the hidden rules' knobs, and of all reasons."""
     role: str = ""
 
     @property
@@ -72,7 +72,7 @@ class Run:
 
 
 class Clock:
-    """Adds up the time spent in the functions that it wraps."""
+    """Clock that adds up the time spent in the functions that it wraps."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

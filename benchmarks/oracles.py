@@ -1,4 +1,4 @@
-"""Oracles with hidden constraints: what a compiler would say, known in full, so that a learner can be scored.
+"""Oracles with hidden constraints: verdicts of an imagined compiler, known in full, so that a learner can be scored.
 
 `LARGE`: spaces of 10^4 to 5·10^10 configurations. `ISLANDS`, `NOGOODS`, `OUTSIDE`: pins, rare nogoods, no structure.
 `DESIGN`: tables in the manner of real kernels that the learner was written with. `HELD_OUT`: such tables that were
@@ -27,7 +27,7 @@ SAMPLED = 200_000
 
 
 class Reading(dict[str, Any]):
-    """Columns that remember which of them were read."""
+    """Columns that record which of them were read."""
 
     def __init__(self, columns: Columns) -> None:
         super().__init__(columns)
@@ -40,7 +40,7 @@ class Reading(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Hidden:
-    """A space with rules (reason, what must hold), met in order, and a budget on shared bytes that comes last."""
+    """A space with rules (reason, condition), checked in order, and a budget of shared bytes, checked last."""
 
     name: str
     domains: dict[str, Sequence[Value]]
@@ -54,9 +54,9 @@ class Hidden:
         return space_of(self.domains)
 
     def scopes(self) -> dict[ReasonKey, frozenset[str]]:
-        """The knobs that the rules of each reason read; only of reasons that some configuration fails for.
+        """Return the knobs that the rules of each reason read, for reasons that make some configuration fail.
 
-        Reasons that differ in numbers only are one: messages tell no more.
+        Reasons that differ only in numbers are one reason.
         """
         rows = self.judged()
         columns, occurring = self.space.columns(rows[:1]), set(np.unique(self.labels(rows)).tolist())
@@ -73,7 +73,7 @@ class Hidden:
         return found
 
     def labels(self, rows: Rows) -> npt.NDArray[np.int64]:
-        """0 where all holds, else the number of the first reason that forbids a row (in the order of first mention)."""
+        """Return for each row 0 if all rules hold, else the number of the first violated reason, by first mention."""
         columns = self.space.columns(rows)
         numbers = {reason: n for n, reason in enumerate(dict.fromkeys(reason for reason, _ in self.rules), 1)}
         found = np.zeros(len(rows), np.int64)
@@ -103,7 +103,7 @@ class Hidden:
         return Answer(Outcome.REJECTED, reason=reasons[label - 1])
 
     def judged(self) -> Rows:
-        """All rows, or a sample where they are too many: half uniform, half near the baseline."""
+        """Return all rows, or a sample if they are too many: half uniform, half near the baseline."""
         space = self.space
         if space.size <= MOST_LISTED:
             return space.all_rows()

@@ -105,7 +105,7 @@ def median(values: list[float]) -> float:
 
 
 def measure(repeats: int) -> list[tuple[str, str]]:
-    """Rows of the table: what, figure."""
+    """Return the rows of the table: subject and figure."""
     probe = probe_file.read_probe(PROBE, TARGET.name)
     with Isolation(jobs=1) as isolation:
         ending = isolation.ask(Job("inspect", TARGET.name, KernelFile(str(KERNEL), "gemm_mxfp4")), LIMITS)
@@ -149,7 +149,7 @@ def _by_ir(candidate: Candidate) -> Candidate:
 
 
 def commands(repeats: int) -> list[tuple[str, str]]:
-    """Rows for whole commands: the help text and a repeated run."""
+    """Return the rows for whole commands: the help text and a repeated run."""
     gluonmap = [sys.executable, "-m", "gluonmap"]
     with tempfile.TemporaryDirectory() as folder:
         probe = [*gluonmap, "probe", str(KERNEL), "--target", "gfx950", "--out", folder, "--quiet", "--jobs", "2"]

@@ -1,4 +1,4 @@
-"""Races of the bundled Hopper GEMM on a GPU: against plain autotuning, against a sweep of everything, and repeated.
+"""Race the bundled Hopper GEMM on a GPU: against plain autotuning, against a sweep of everything, and repeated.
 
     python benchmarks/race.py PART… --map reports/hopper/gemm_fp16.sm_90.json --out FOLDER
     python benchmarks/race.py write --out FOLDER [--table benchmarks/race.md]
@@ -40,7 +40,9 @@ from gluonmap.model.space_map import SpaceMap
 from gluonmap.model.verdict import Resources
 from gluonmap.probe.rebuild import description_of
 from gluonmap.query.reduced_space import reduced_space_of
-from gluonmap.race import run as races
+from gluonmap.race.lineup import RaceLineup, line_up
+from gluonmap.race.results import race_records, split
+from gluonmap.race.run import run as run_race
 from gluonmap.worker.track import Heat
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -48,13 +50,13 @@ KERNEL = REPOSITORY / "kernels" / "hopper" / "gemm_fp16.py"
 PROBE = REPOSITORY / "probes" / "hopper" / "gemm_fp16.py"
 CORES = os.cpu_count() or 1
 CHUNK = 250
-"""Configurations that one process of the sweep times."""
+"""Number of configurations that one process of the sweep times."""
 BEST_OF_SWEEP = 16
 SWEEP_DEADLINE_S = 60.0
-"""Of each compile: a tile that spills thousands of registers takes minutes."""
+"""Time limit of each compile in seconds: a tile that spills thousands of registers takes minutes."""
 REPEATS = 20
 COLD = 128
-"""Configurations that are tuned from cold caches: plain autotuning compiles them one after the other."""
+"""Number of configurations tuned from cold caches: plain autotuning compiles them one after the other."""
 ODD_SHAPES = ((1000, 777, 520), (17, 4096, 1032), (4097, 129, 264), (1, 8, 8))
 
 
@@ -62,7 +64,7 @@ ODD_SHAPES = ((1000, 777, 520), (17, 4096, 1032), (4097, 129, 264), (1, 8, 8))
 
 
 def _launcher(shape: tuple[int, int, int]) -> tuple[Any, Callable[[Config], Callable[[], Any]]]:
-    """The output, and what makes a launch of a configuration as a user's host code would, descriptors made before."""
+    """Return the output, and a function that launches a configuration as host code would, with ready descriptors."""
     import torch
     import triton
     from triton.experimental.gluon import language as gl
@@ -97,7 +99,7 @@ def _module(path: Path) -> Any:
 
 
 def child_time(configs: list[Config], shape: tuple[int, int, int]) -> None:
-    """Print a line for each configuration: its place, and microseconds by `do_bench`."""
+    """Print a line for each configuration: its position, and its time in microseconds by `do_bench`."""
     from triton.testing import do_bench
 
     _, launch = _launcher(shape)
@@ -109,7 +111,7 @@ def child_time(configs: list[Config], shape: tuple[int, int, int]) -> None:
 
 
 def child_plain(configs: list[Config], shape: tuple[int, int, int]) -> None:
-    """Tune with plain `triton.autotune`, as its documentation shows, and print what came of it as JSON."""
+    """Tune with plain `triton.autotune`, as its documentation shows, and print the result as JSON."""
     import torch
     import triton
     from triton.experimental.gluon import language as gl
@@ -165,7 +167,7 @@ class Setting:
     out: Path
     shape: tuple[int, int, int]
     cache: str
-    """Of programs compiled before; parts that start cold have their own."""
+    """Cache of compiled programs; parts that start cold have their own."""
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -173,7 +175,7 @@ class Setting:
 
 
 def part_dies(setting: Setting) -> dict[str, Any]:
-    """The nominal space, given to plain triton.autotune: with the kernel as it is, and without its static assertion."""
+    """Give the nominal space to plain triton.autotune: with the kernel as it is, and without its static assertion."""
     domains = {name: [v.value for v in knob.values] for name, knob in setting.space.knobs.items()}
     configs = [dict(zip(domains, values, strict=True)) for values in itertools.product(*domains.values())]
     shuffled = random.Random(0).sample(configs, len(configs))
@@ -193,22 +195,22 @@ def part_dies(setting: Setting) -> dict[str, Any]:
 
 
 def part_cold(setting: Setting) -> dict[str, Any]:
-    """From empty caches to tuned, both over the map's hand-off, with the map already known."""
-    line = races.line_up(setting.space, PROBE, {"": setting.sizes}, jobs=CORES, limit=COLD)
+    """Time both ways from empty caches to tuned, over the map's hand-off, with the map already known."""
+    lineup = line_up(setting.space, PROBE, {"": setting.sizes}, jobs=CORES, limit=COLD)
     runs = []
     for _ in range(2):
         with _cold() as cache:
             started = time.perf_counter()
-            finish = races.run(_moved(line, cache=cache))
+            finish = run_race(_moved(lineup, cache=cache))
             wall = time.perf_counter() - started
         runs.append(
             {"compile_s": finish.compile_seconds, "race_s": finish.legs[0].race_seconds, "wall_with_finals_s": wall,
-             "winner": races.judged(line, finish)[0].winner}
+             "winner": race_records(lineup, finish)[0].winner}
         )  # fmt: skip
     with _cold() as cache:
-        finish = races.run(_moved(line, cache=cache, plain=True))
+        finish = run_race(_moved(lineup, cache=cache, plain=True))
     prepared = {"compile_s": finish.compile_seconds, "race_s": finish.legs[0].race_seconds}
-    configs = list(line.configs[:-1])
+    configs = list(lineup.configs[:-1])
     with _cold() as cache:
         done, wall = _child("plain", configs, setting.shape, cache, timeout=500)
     figures = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"failed": done.stderr[-500:]}
@@ -219,8 +221,8 @@ def part_cold(setting: Setting) -> dict[str, Any]:
 def part_sweep(setting: Setting) -> dict[str, Any]:
     """Time every feasible configuration that compiles in time, then the best of them next to the race's winner."""
     feasible = [{**setting.space.baseline, **config} for config in reduced_space_of(setting.space).listed()]
-    line = races.line_up(setting.space, PROBE, {"": setting.sizes}, jobs=CORES)
-    whole = _with(line, feasible, setting)
+    lineup = line_up(setting.space, PROBE, {"": setting.sizes}, jobs=CORES)
+    whole = _with(lineup, feasible, setting)
     started = time.perf_counter()
     _compile(whole, setting)
     compiled = time.perf_counter() - started
@@ -237,17 +239,17 @@ def part_sweep(setting: Setting) -> dict[str, Any]:
         if done.returncode:
             problems.append(f"chunk {first}: status {done.returncode}: {done.stderr.strip().splitlines()[-1:]}")
     swept = time.perf_counter() - started
-    race = races.run(_moved(line, cache=setting.cache))
-    winner = races.judged(line, race)[0].winner
+    race = run_race(_moved(lineup, cache=setting.cache))
+    winner = race_records(lineup, race)[0].winner
     best = sorted(times, key=lambda n: times[n])[:BEST_OF_SWEEP]
-    finals = _with(line, [winner, *(feasible[n] for n in best if feasible[n] != winner)], setting)
+    finals = _with(lineup, [winner, *(feasible[n] for n in best if feasible[n] != winner)], setting)
     finals = _moved(finals, finalists=BEST_OF_SWEEP + 1, cache=setting.cache)
-    leg = races.run(finals).legs[0]
+    leg = run_race(finals).legs[0]
     mine = leg.rounds_us[1]
     against = {n: noise.ratio_of(mine, leg.rounds_us[n]) for n in leg.rounds_us if n not in {0, 1, *finals.track.twins}}
-    handed = {repr(config) for config in line.configs}
+    handed = {repr(config) for config in lineup.configs}
     return {
-        "feasible": len(feasible), "timed": len(times), "handed_over": len(line.configs) - 1, "problems": problems,
+        "feasible": len(feasible), "timed": len(times), "handed_over": len(lineup.configs) - 1, "problems": problems,
         "compile_s": compiled, "sweep_s": swept, "winner": winner,
         "winner_against_each": [
             {"config": finals.configs[n], "ratio": r.ratio, "low": r.low, "high": r.high,
@@ -259,24 +261,29 @@ def part_sweep(setting: Setting) -> dict[str, Any]:
 
 
 def part_repeat(setting: Setting) -> dict[str, Any]:
-    """The same race again and again, with one more twin of the baseline than the noise is measured on."""
-    line = races.line_up(setting.space, PROBE, {"": setting.sizes}, jobs=CORES)
-    last = len(line.configs)
-    heats = tuple(msgspec.structs.replace(heat, runners=(*heat.runners, heat.runners[0])) for heat in line.track.heats)
+    """Repeat one race, with one more twin of the baseline than the noise is measured on."""
+    lineup = line_up(setting.space, PROBE, {"": setting.sizes}, jobs=CORES)
+    last = len(lineup.configs)
+    heats = tuple(
+        msgspec.structs.replace(heat, runners=(*heat.runners, heat.runners[0])) for heat in lineup.track.heats
+    )
     track = msgspec.structs.replace(
-        line.track, heats=heats, hosts=(*line.track.hosts, line.track.hosts[0]), twins=(last - 1, last),
+        lineup.track, heats=heats, hosts=(*lineup.track.hosts, lineup.track.hosts[0]), twins=(last - 1, last),
         cache=setting.cache,
     )  # fmt: skip
-    line = dataclasses.replace(
-        line, track=track, configs=(*line.configs, line.configs[0]), programs=(*line.programs, line.programs[0])
+    lineup = dataclasses.replace(
+        lineup,
+        track=track,
+        configs=(*lineup.configs, lineup.configs[0]),
+        programs=(*lineup.programs, lineup.programs[0]),
     )
     found = []
     for _ in range(REPEATS):
-        finish = races.run(line)
+        finish = run_race(lineup)
         leg = finish.legs[0]
         floor = noise.floor_of([(leg.rounds_us[0], leg.rounds_us[last - 1])])
         twin = noise.compare(leg.rounds_us[last], leg.rounds_us[0], floor)
-        record = races.judged(line, finish)[0]
+        record = race_records(lineup, finish)[0]
         found.append(
             {"autotuner": record.autotuner, "winner": record.winner, "verdict": record.verdict,
              "leaders": [f.config for f in record.finalists if f.leads], "floor": record.floor,
@@ -288,17 +295,17 @@ def part_repeat(setting: Setting) -> dict[str, Any]:
 
 
 def part_torch(setting: Setting) -> dict[str, Any]:
-    """The winner at 4096³ and 8192³ against torch's matmul, interleaved; and its numbers at odd sizes."""
+    """Compare the winner at 4096³ and 8192³ with torch's matmul, interleaved; check its results at odd sizes."""
     heats = {str(n): dict.fromkeys("MNK", n) for n in (4096, 8192)}
-    line = races.line_up(setting.space, PROBE, heats, jobs=CORES)
-    finish = races.run(_moved(line, cache=setting.cache))
-    records = races.judged(line, finish)
+    lineup = line_up(setting.space, PROBE, heats, jobs=CORES)
+    finish = run_race(_moved(lineup, cache=setting.cache))
+    records = race_records(lineup, finish)
     winners = {name: record.winner for name, record in zip(heats, records, strict=True)}
-    split = races.split(line, finish)
+    regimes = split(lineup, finish)
     done, _ = _child("torch", list(winners.values()), setting.shape, setting.cache, timeout=120)
     if done.returncode:
         return {"failed": done.stderr[-800:]}
-    return {"winners": winners, "split": split.verdict, **json.loads(done.stdout.splitlines()[-1])}
+    return {"winners": winners, "split": regimes.verdict, **json.loads(done.stdout.splitlines()[-1])}
 
 
 def child_torch(configs: list[Config], _: tuple[int, int, int]) -> None:
@@ -312,12 +319,13 @@ def child_torch(configs: list[Config], _: tuple[int, int, int]) -> None:
     for size, config in zip((4096, 8192), configs, strict=True):
         (a, b, c), launch = _launcher((size, size, size))
         ours, theirs = launch(config), lambda a=a, b=b: torch.matmul(a, b.T)
-        for run in (ours, theirs):
-            device.times_us(run, 20)
+        for launched in (ours, theirs):
+            device.times_us(launched, 20)
         pairs = [
-            tuple(statistics.median(device.times_us(run, 10)) for run in ((ours, theirs), (theirs, ours))[turn % 2])[
-                :: 1 if turn % 2 == 0 else -1
-            ]
+            tuple(
+                statistics.median(device.times_us(launched, 10))
+                for launched in ((ours, theirs), (theirs, ours))[turn % 2]
+            )[:: 1 if turn % 2 == 0 else -1]
             for turn in range(15)
         ]
         ratio = noise.ratio_of([t for _, t in pairs], [o for o, _ in pairs])
@@ -340,15 +348,15 @@ def child_torch(configs: list[Config], _: tuple[int, int, int]) -> None:
     print(json.dumps({"sizes": sizes, "odd": odd}))
 
 
-def _compile(line: races.Line, setting: Setting) -> None:
-    """All programs of a line into the cache; those that fail are missing there, and the sweep says so."""
+def _compile(lineup: RaceLineup, setting: Setting) -> None:
+    """Compile all programs of a lineup into the cache. The sweep reports those that fail."""
     track = setting.out / "sweep.track"
-    track.write_bytes(msgspec.json.encode(_moved(line, cache=setting.cache).track))
+    track.write_bytes(msgspec.json.encode(_moved(lineup, cache=setting.cache).track))
     subprocess.run([sys.executable, __file__, "child", "compile", str(track)], check=True)
 
 
 def child_compile(path: str) -> None:
-    """Compile what a track names, before any device is touched."""
+    """Compile the programs of a track, before any device is touched."""
     from gluonmap.model import targets
     from gluonmap.worker import load, preload
     from gluonmap.worker.race import Race
@@ -364,14 +372,14 @@ def child_compile(path: str) -> None:
     print(f"compiled in {race.compile_all():.1f} s, {len(race.failures)} failed", file=sys.stderr)
 
 
-def _with(line: races.Line, configs: Sequence[Config], setting: Setting) -> races.Line:
-    """A line of the baseline, other configurations, and a twin of the baseline."""
+def _with(lineup: RaceLineup, configs: Sequence[Config], setting: Setting) -> RaceLineup:
+    """Return a lineup of the baseline, other configurations, and a twin of the baseline."""
     space = setting.space
     runners = [space.baseline, *configs, space.baseline]
     description = dataclasses.replace(description_of(space), shape={**space.shape, **setting.sizes})
     heat = Heat("", dict(description.shape), tuple(description.candidate(config) for config in runners))
     track = msgspec.structs.replace(
-        line.track,
+        lineup.track,
         heats=(heat,),
         hosts=({},) * len(runners),
         twins=(len(runners) - 1,),
@@ -379,11 +387,11 @@ def _with(line: races.Line, configs: Sequence[Config], setting: Setting) -> race
         deadline_s=SWEEP_DEADLINE_S,
     )
     blank = Verified({}, "", Resources(0, 0))
-    return dataclasses.replace(line, track=track, configs=tuple(runners), programs=(blank,) * len(runners))
+    return dataclasses.replace(lineup, track=track, configs=tuple(runners), programs=(blank,) * len(runners))
 
 
-def _moved(line: races.Line, **changes: Any) -> races.Line:
-    return dataclasses.replace(line, track=msgspec.structs.replace(line.track, **changes))
+def _moved(lineup: RaceLineup, **changes: Any) -> RaceLineup:
+    return dataclasses.replace(lineup, track=msgspec.structs.replace(lineup.track, **changes))
 
 
 def _ends(times: Sequence[float | None]) -> tuple[float, float]:
@@ -423,7 +431,7 @@ def _child(
 
 
 def written(folder: Path) -> str:
-    """The parts that are in a folder, as Markdown."""
+    """Return the parts in a folder as Markdown."""
     parts = {path.stem: json.loads(path.read_bytes()) for path in sorted(folder.glob("*.json")) if path.stem in PARTS}
     machine = next(iter(parts.values()))["machine"]
     lines = [
@@ -516,7 +524,7 @@ def table_sweep(part: dict[str, Any]) -> list[str]:
 
 
 def _best(part: dict[str, Any], spilled: int) -> float:
-    """The least time of those that spill so many registers or more, of the least of all."""
+    """Return the least time of those that spill that many registers or more, relative to the least of all."""
     times = part["times_us"]
     return next((us / times[0][1] for _, us, spills in times if spills >= spilled), float("nan"))
 
@@ -561,7 +569,7 @@ def table_torch(part: dict[str, Any]) -> list[str]:
 
 
 def table_split(split: dict[str, Any]) -> list[str]:
-    """Of what `gluonmap race --regimes` stored."""
+    """Return the section on the regimes that `gluonmap race --regimes` stored."""
     names = list(split["shapes"])
     rows: dict[str, dict[str, str]] = {}
     for item in split["penalties"]:
@@ -584,7 +592,7 @@ CHILDREN = {"time": child_time, "plain": child_plain, "torch": child_torch}
 
 
 def machine() -> str:
-    """The GPU, the versions and the cores, in words."""
+    """Return the GPU, the versions and the number of cores in words."""
     import torch
     import triton
 
@@ -622,7 +630,7 @@ def main() -> None:
 
 
 def machine_in_child() -> str:
-    """`machine`, asked in another process: this one never touches the device."""
+    """Return the text of `machine` from another process: this one never touches the device."""
     code = "import race; print(race.machine())"
     folder = str(Path(__file__).resolve().parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])}

@@ -36,14 +36,14 @@ COMMON = {
     "nonkdim": (0, 16, 32), "kpack": (1, 2), "cache": (0, 1),
 }  # fmt: skip
 LIMIT = 300
-"""Configurations to choose."""
+"""Number of configurations to choose."""
 LARGEST_MASK = 200_000_000
-"""Cells; a mask over more does not fit this kind of machine."""
+"""Most cells of a mask: a larger one does not fit this kind of machine."""
 
 
 @dataclass(frozen=True)
 class Space:
-    """A space of the benchmark: its rules, and those that say which configurations are one program."""
+    """A space of the benchmark: its rules, and the rules of which configurations are one program."""
 
     name: str
     domains: dict[str, tuple[int, ...]]
@@ -61,7 +61,7 @@ class Space:
         return reduced_space(self.domains, baseline, relations, self.inertness, self.classes)
 
     def mask(self) -> int:
-        """Feasible configurations, counted over the whole product."""
+        """Return the number of feasible configurations, counted over the whole product."""
         axes = np.meshgrid(*(np.array(v) for v in self.domains.values()), indexing="ij", sparse=True)
         names = dict(zip(self.domains, axes, strict=True))
         met = np.ones([len(v) for v in self.domains.values()], bool)
@@ -75,7 +75,7 @@ def only_if(knob: str, relation: Relation) -> Inertness:
 
 
 def space_of(name: str, more: dict[str, tuple[int, ...]], rules: tuple[str, ...], group: str, split: str) -> Space:
-    """A space where kpack never matters, two knobs do only sometimes, and two values are one with many warps."""
+    """Return a space where kpack never matters, two knobs matter sometimes, and two values are one with many warps."""
     many = Bound("warps", Op.AT_LEAST, 4)
     inertness = (
         Inertness("kpack", "", "", 0, 1), only_if("stages", Bound("BK", Op.AT_LEAST, 32)),
@@ -123,7 +123,7 @@ def peak_megabytes(way: Callable[[Space], object], space: Space) -> float:
 
 
 def row(space: Space, repeats: int) -> list[str]:
-    """One line of the table: processor seconds, medians of interleaved runs."""
+    """Return one line of the table: processor seconds, medians of interleaved runs."""
     ways = {name: way for name, way in WAYS.items() if name != "mask" or space.size <= LARGEST_MASK}
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(repeats):
