@@ -28,7 +28,7 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def known(self) -> bool:
-        """Whether the answer is evidence. A deadline or a fault is none."""
+        """Return whether the answer is evidence. A deadline or a fault is none."""
         return self.outcome in KNOWN
 
 

@@ -60,7 +60,7 @@ class Session:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is in flight and there is no further question."""
+        """Return whether nothing is in flight and there is no further question."""
         if not self.in_flight:
             self._look()
         return self._over and not self.in_flight
@@ -77,7 +77,7 @@ class Session:
 
     @property
     def validating(self) -> bool:
-        """Whether validation has begun."""
+        """Return whether validation has begun."""
         return self._learner.before_validation is not None
 
     def _look(self) -> None:

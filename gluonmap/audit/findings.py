@@ -12,7 +12,7 @@ from gluonmap.model.verdict import Resources
 
 
 class Severity(StrEnum):
-    """How much a finding matters. Severities are only ever added."""
+    """The weight of a finding. Severities are only ever added."""
 
     ERROR = "error"
     WARNING = "warning"

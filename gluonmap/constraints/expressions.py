@@ -115,6 +115,8 @@ def substituted(text: str, values: Mapping[str, Value], expressions: Mapping[str
 
 
 class _Substitution(ast.NodeTransformer):
+    """Names replaced by values and expressions, in one syntax tree."""
+
     def __init__(self, values: Mapping[str, Value], expressions: Mapping[str, str]) -> None:
         self.values, self.expressions = values, expressions
 

@@ -10,4 +10,5 @@ of the package derives its facts: `targets` and `outcomes`, with the exit status
 * `inspection`: what importing a kernel file reports. `dtypes`: types of run-time arguments.
 * `race_record` and `noise`: the record of a race, and the statistics that compare two programs.
 * `errors`: the error tree. `events`: messages to a waiting user. `codec`: reading and writing JSON.
+* `wording`: lists of names in sentences.
 """

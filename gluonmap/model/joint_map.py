@@ -18,10 +18,10 @@ class Standing(StrEnum):
     READ = "read"
     LEARNED = "learned"
     IMPLIED = "implied"
-    """It follows from the others; kept because a failure names it."""
+    """A constraint that follows from the others; a map keeps it because a failure names it."""
     EXECUTED = "executed"
-    """It forbids values that failed when they were executed, or that change the result. A map stores no such
-    constraint: `query.feasibility.execution_constraints` makes them from the single values."""
+    """A constraint that forbids values that failed when they were executed, or that change the result. A map stores no
+    such constraint: `query.feasibility.execution_constraints` makes them from the single values."""
 
     @property
     def binding(self) -> bool:

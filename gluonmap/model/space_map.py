@@ -77,7 +77,7 @@ class KnobMap(msgspec.Struct, frozen=True):
 
 
 class Recipe(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The parts of a candidate besides the baseline and the moved knobs."""
+    """The parts of a candidate other than the baseline and the moved knobs."""
 
     args: dict[str, Value] = {}
     """Run-time arguments as given or inferred."""

@@ -58,7 +58,7 @@ def test_nodes_say_what_a_reader_needs() -> None:
     assert (graph.nodes["FLAG"]["matters"], graph.nodes["FLAG"]["flag"]) == ("never", "inert")
 
 
-def test_a_knob_that_was_not_compared_everywhere_has_no_word_of_when_it_matters() -> None:
+def test_a_knob_that_was_not_compared_everywhere_has_no_condition() -> None:
     partly = Inertness("FLAG", UNCOMPARED, "FLAG changed nothing where it was compared", 0, 2)
     assert "matters" not in constraint_graph(joint_map(inertness=[partly])).nodes["FLAG"]
 

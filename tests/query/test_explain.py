@@ -92,7 +92,7 @@ def test_a_minimal_part_of_any_failure_is_minimal_by_one(failures: set[frozenset
     assert [x for x in ITEMS if x in found] == found
 
 
-def test_a_broken_constraint_leads_to_its_knobs_with_one_compile_for_each_part() -> None:
+def test_a_broken_constraint_names_the_knobs_to_compile() -> None:
     ask = Compiler(BUDGET)
     found = failing(joint_map(), ask, M=128, N=128, FLAG=True, MODE=".cg", STAGES=1)
     assert (found.moves, found.judgement.outcome) == ({"M": 128, "N": 128}, "CRASHED")
@@ -194,7 +194,7 @@ def test_neighbours_that_the_user_forbids_are_not_offered() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(product(DOMAINS)), st.sets(st.integers(0, 3)))
-def test_the_nearest_are_as_near_as_any_that_a_walk_over_the_product_finds(start: Config, chosen: set[int]) -> None:
+def test_the_nearest_are_as_near_as_any_of_the_product(start: Config, chosen: set[int]) -> None:
     rules: list[Relation] = [
         BUDGET,
         Nogood((("FLAG", False), ("MODE", ".cg"))),
@@ -313,7 +313,7 @@ def said(folder: Path, space: Any, *arguments: str) -> tuple[int, str]:
     return shown.exit_code, shown.output.replace(str(path), "MAP")
 
 
-def test_an_infeasible_configuration_is_shown_with_constraint_and_commands(tmp_path: Path) -> None:
+def test_an_infeasible_configuration_has_constraint_and_commands(tmp_path: Path) -> None:
     code, text = said(tmp_path, joint_map(), "M=128", "N=64")
     assert code == 1
     assert text.startswith("INFEASIBLE: double on gfx950 (cdna4) with M=128, N=64\nPredicted by the constraints")
@@ -325,7 +325,7 @@ def test_an_infeasible_configuration_is_shown_with_constraint_and_commands(tmp_p
     assert commands and all(command.startswith("gluonmap repeat MAP") for command in commands)
 
 
-def test_a_prediction_comes_with_a_bound_only_where_the_bound_says_something(tmp_path: Path) -> None:
+def test_a_prediction_has_an_error_bound_only_if_it_is_informative(tmp_path: Path) -> None:
     for error, words in ((0.308, " at most 30.8% are mistaken"), (0.95, "")):
         space = joint_map()
         assert space.joint
@@ -371,7 +371,7 @@ def test_message_and_example_of_a_constraint_are_of_the_asked_value(tmp_path: Pa
     ) in text
 
 
-def test_an_example_breaks_no_other_constraint_where_one_is_known_that_does_not(tmp_path: Path) -> None:
+def test_an_example_breaks_no_other_constraint_if_possible(tmp_path: Path) -> None:
     _, text = said(tmp_path, by_literal(), "M=16", "N=128", "FLAG=true")
     assert "     CRASHED Invalid basis 16 at k.py:9\n     seen: M=16 failed, and passed with M=32\n" in text
 

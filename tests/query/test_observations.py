@@ -122,7 +122,7 @@ def test_a_refused_program_replaces_the_compile_that_passed() -> None:
     assert not item.compiled
 
 
-def test_a_single_value_replaces_a_joint_compile_and_keeps_its_launch_key() -> None:
+def test_a_single_value_keeps_the_launch_key_of_its_joint_compile() -> None:
     space = with_single(
         joint_map(ALL_PASS, tried=(tried({"M": 64}, digest="launch"),)), "M", value_map(64, "PASS", "program")
     )

@@ -254,7 +254,7 @@ def test_too_entangled_spaces_are_not_counted_and_still_drawn_from(monkeypatch: 
 # ---- which to compile ----------------------------------------------------------------------------------------------
 
 
-def test_of_more_programs_than_the_limit_each_value_of_each_live_knob_is_kept() -> None:
+def test_a_limit_keeps_each_value_of_each_live_knob() -> None:
     space = reduced_space(
         SPACE_A, {name: values[0] for name, values in SPACE_A.items()}, [Written(r) for r in RULES_A],
         [never("kpack"), only_if("GROUP_M", Member("SPLIT_K", (1,)))],
