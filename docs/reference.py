@@ -20,7 +20,7 @@ from typing import Any, get_args
 import click
 import msgspec
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.diff import comparison
 from gluonmap.model import codec, errors, exitcode, race_record, relations, space_map
 from gluonmap.model.outcomes import Outcome

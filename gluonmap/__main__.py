@@ -1,3 +1,3 @@
-from gluonmap.cli.main import main
+from gluonmap.cli import main
 
 main()

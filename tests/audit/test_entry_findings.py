@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from project import REPOSITORY
 
 from gluonmap.audit.key_mentions import find_mentions
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.model.joint_map import Inertness, ValueClasses
 from gluonmap.model.knobs import KnobClass
 from gluonmap.model.relations import Member

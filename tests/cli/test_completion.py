@@ -13,7 +13,7 @@ from click.shell_completion import ShellComplete
 from maps import single_map
 from project import REPOSITORY
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.model import codec
 
 
@@ -67,7 +67,7 @@ def test_bash_itself_completes_a_word(stored: str, tmp_path: Path) -> None:
     if bash is None:
         pytest.skip("bash is not installed here")
     tool = tmp_path / "gluonmap"
-    tool.write_text(f"#!{sys.executable}\nfrom gluonmap.cli.main import main\nmain()\n")
+    tool.write_text(f"#!{sys.executable}\nfrom gluonmap.cli import main\nmain()\n")
     tool.chmod(0o755)
     script = f"""
         eval "$(_GLUONMAP_COMPLETE=bash_source gluonmap)"

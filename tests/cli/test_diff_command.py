@@ -11,7 +11,7 @@ from compared_maps import NAMES, compared, text, with_value
 from maps import single_map
 from msgspec.structs import replace
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.diff.comparison import difference
 from gluonmap.model import codec
 from gluonmap.model.knobs import Effect

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 from project import REPOSITORY, Project
 
-from gluonmap.cli.main import COMMANDS, cli
+from gluonmap.cli.command_group import COMMANDS, cli
 
 MAP = "reports/cdna4/gemm_mxfp4.gfx950.json"
 NAMES = sorted(cli.commands)
@@ -264,3 +264,11 @@ def test_a_name_that_no_file_can_have_is_a_usage_error() -> None:
         assert done.exit_code == 2, (arguments, done.output)
         assert "File name too long" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_the_console_script_of_an_older_checkout_still_finds_its_function() -> None:
+    """`pip install -e` writes the script once; a later `git pull` does not write it again."""
+    script = "import sys; from gluonmap.cli import main; sys.argv = ['gluonmap', '--version']; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("gluonmap")

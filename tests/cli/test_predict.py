@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from maps import BASELINE, DOMAINS, PAIR, PAIR_RULE, constraint, joint_map, pair_map, single_map
 from project import Project
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.model import codec
 from gluonmap.model.candidate import Stage
 from gluonmap.model.errors import UsageError

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from maps import BASELINE, BUDGET, constraint, joint_map, product, single_map
 from msgspec.structs import replace
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.constraints.semantics import holds
 from gluonmap.model import codec
 from gluonmap.model.joint_map import Inertness, Sizes, Verified

@@ -27,7 +27,7 @@ from markdown_it.token import Token
 from project import REPOSITORY, Finished, Project
 from rich.text import Text
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 
 PAGES = (
     "README.md",

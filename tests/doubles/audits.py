@@ -9,7 +9,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 from project import Finished
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.model import codec
 from gluonmap.model.space_map import SpaceMap
 

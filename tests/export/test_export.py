@@ -384,7 +384,7 @@ def test_values_that_only_text_spells_are_refused_where_no_code_can_make_them() 
 
 
 def run(*arguments: object) -> Any:
-    from gluonmap.cli.main import cli
+    from gluonmap.cli.command_group import cli
 
     return CliRunner().invoke(cli, ["export", *map(str, arguments)])
 

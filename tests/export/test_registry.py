@@ -12,8 +12,8 @@ from maps import joint_map
 from msgspec.structs import replace
 from project import REPOSITORY
 
+from gluonmap.cli.command_group import cli
 from gluonmap.cli.export import export_command
-from gluonmap.cli.main import cli
 from gluonmap.export.registry import EXPORTERS, Exporter, by_name
 from gluonmap.model import codec
 

@@ -247,7 +247,7 @@ def test_a_bundled_gemm_is_tuned_by_its_three_sizes(name: str) -> None:
 
 
 def run(*arguments: object) -> Any:
-    from gluonmap.cli.main import cli
+    from gluonmap.cli.command_group import cli
 
     return CliRunner().invoke(cli, ["key", *map(str, arguments)])
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from linting import EVERY, TAIL, findings
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.lint import RULES, LintSettings, chosen_codes, lint
 from gluonmap.model.errors import UsageError
 

@@ -14,7 +14,7 @@ from project import REPOSITORY
 import gluonmap
 from gluonmap import cdna
 from gluonmap.cli import completion
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.constraints.shared_memory import likely_limit
 from gluonmap.model import targets
 from gluonmap.model.candidate import Value

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from msgspec import UnsetType
 from project import Project
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.model import targets
 from gluonmap.model.candidate import Stage
 from gluonmap.model.errors import UsageError

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.model.errors import StorageFault, UsageError
 from gluonmap.model.outcomes import Outcome
 from gluonmap.probe.recorded_table import learn_table, make_table, read_table

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from maps import PAIR
 from project import Project
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.model import targets
 from gluonmap.model.candidate import Config, Stage, Value
 from gluonmap.model.inspection import LiteralRule

@@ -29,7 +29,7 @@ from maps import (
 from msgspec.structs import replace
 from project import Project
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.constraints.semantics import holds
 from gluonmap.model import codec
 from gluonmap.model.candidate import Config, Value

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from maps import joint_map
 from project import REPOSITORY
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.export import dispatch
 from gluonmap.handoff.launches import handed_over, launches
 from gluonmap.model import codec

@@ -34,7 +34,7 @@ from msgspec.structs import replace
 from project import REPOSITORY
 from report_maps import ABORTED, MXFP4
 
-from gluonmap.cli.main import cli
+from gluonmap.cli.command_group import cli
 from gluonmap.model import codec
 from gluonmap.model.candidate import Stage
 from gluonmap.model.joint_map import (
