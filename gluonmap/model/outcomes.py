@@ -219,7 +219,7 @@ OUTCOMES: dict[Outcome, OutcomeInfo] = {
         plural="are unsafe",
         finding="rejected",
         compile_ends="is unsafe",
-        executed="it does what no kernel may do",
+        executed="an access, a wait or a barrier is wrong",
         statuses={exitcode.UNSAFE: "Executed on the CPU: it reads or writes what it must not, or before it may."},
     ),
     Outcome.SKIPPED: OutcomeInfo(

@@ -130,7 +130,7 @@ def _checked(check: Check | None) -> Iterator[tuple[str, str]]:
             f"largest of an element {error.elementwise:.2g} (may be {error.bound:g}){bad}",
         )
     sizes = [f"{name}: {size or 'no sizes'}" for name, size in zip(check.shapes, check.sizes, strict=False)]
-    none = "" if "ragged" in check.shapes else "; the probe file declares no ragged ones"
+    none = "" if "ragged" in check.shapes else "; no ragged sizes were executed"
     yield "sizes", "; ".join(sizes) + none
     watched = "accesses, waits and barriers watched" if check.sanitized else "accesses out of bounds watched"
     yield "launches", f"{check.runs} compared; {watched}{'; two differed in some bit' if check.racy else ''}"
