@@ -5,9 +5,14 @@ from __future__ import annotations
 import importlib.util
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from project import Finished, Project
+
+# Helpers that assert need the messages that pytest writes for assertions, as test modules have them. Before any import.
+pytest.register_assert_rewrite("results", *(path.stem for path in Path(__file__).parent.glob("doubles/*.py")))
+
+from project import Finished, Project  # noqa: E402
 
 
 def _project() -> Iterator[Project]:
