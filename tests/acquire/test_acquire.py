@@ -389,6 +389,7 @@ def test_where_nothing_but_the_baseline_passes_the_note_says_so() -> None:
     assert any("Nothing but one configuration passes" in note for note in learned.notes)
 
 
+@pytest.mark.long
 def test_a_failing_baseline_names_the_nearest_configuration_that_passes() -> None:
     oracle = HiddenConstraints(*RULES)
     learned = learn(oracle, GEMM, baseline=BASELINE | {"BLOCK_N": 128, "num_warps": 8})

@@ -27,6 +27,7 @@ SHIPPED = """{
 }"""
 
 
+@pytest.mark.long
 def test_without_a_map_every_entry_is_compiled_once_and_for_all(project: Project) -> None:
     project.write("kernels/pair.py", PAIR)
     project.write("gfx950-pair.json", SHIPPED)
@@ -186,6 +187,7 @@ def copy(x, y, n, TILE: gl.constexpr, UNUSED: gl.constexpr):
 """
 
 
+@pytest.mark.long
 def test_a_kernels_own_list_is_audited_as_triton_would_see_it(project: Project) -> None:
     project.write("kernels/own.py", OWN)
     command = ("check", "kernels/own.py", "-t", "gfx950", "--arg", "x=*fp16", "--arg", "y=*fp16", "--json")

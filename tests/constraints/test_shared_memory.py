@@ -43,6 +43,7 @@ FORMULAS: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", FORMULAS)
 def test_the_formula_holds_on_configurations_it_never_saw(shape: str) -> None:
     seen, fresh = columns(60), columns(500, seed=1)

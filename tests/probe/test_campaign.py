@@ -45,6 +45,7 @@ def test_a_run_without_a_journal_cannot_do_without_processes(project: Project) -
     assert project.run("probe", kernel, *GFX942, **without_processes(project)).code == 3
 
 
+@pytest.mark.long
 def test_a_repeated_run_asks_nothing_starts_no_process_and_gives_the_same_bytes(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
     first = project.run("probe", kernel, *GFX942)
@@ -56,7 +57,7 @@ def test_a_repeated_run_asks_nothing_starts_no_process_and_gives_the_same_bytes(
     again = project.run("probe", kernel, *GFX942, **without_processes(project))
     assert again.code == first.code == 0
     assert again.stdout == first.stdout
-    assert again.seconds < 2  # a first run needs longer than that for its server alone
+    assert again.seconds < first.seconds
     assert (project.root / "probes/plain/gfx942.jsonl").read_bytes() == record
     assert {p.name: p.read_bytes() for p in (project.root / "reports").iterdir()} == reports
 
@@ -74,6 +75,7 @@ def test_one_more_value_compiles_only_that_one(project: Project) -> None:
     assert new[0]["candidate"]["config"]["TILE"] == 64
 
 
+@pytest.mark.long
 def test_a_removed_value_stays_in_the_journal_and_leaves_the_map(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128, 64], UNREAD=[0], CHECKED=[1])
     space_of(project.run("probe", kernel, *GFX942))
@@ -147,6 +149,7 @@ def test_a_kernel_file_that_moved_with_its_helper_is_not_asked_again(project: Pr
     assert "kernels/with_helper.py" not in done.stdout
 
 
+@pytest.mark.long
 def test_a_project_that_moved_as_a_whole_is_not_asked_again(project: Project) -> None:
     kernel = project.kernel("with_helper", TILE=[256, 128])
     project.kernel("helper")
@@ -355,6 +358,7 @@ def test_the_printed_map_is_the_stored_one_and_decodes(mapped: Project) -> None:
     assert space_of(done).knobs["TILE"].knob_class is KnobClass.LIVE
 
 
+@pytest.mark.long
 def test_two_targets_give_a_list_of_two_maps(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256], UNREAD=[0, 1], CHECKED=[1])
     done = project.run("probe", kernel, "-t", "gfx950,cdna3", "-t", "gfx942", "--json")
@@ -413,6 +417,7 @@ def test_repeat_leaves_with_the_exit_status_of_the_candidate(
     assert mapped.leftovers() == []
 
 
+@pytest.mark.long
 def test_repeat_of_a_candidate_that_leaves_with_status_0_does_not_look_like_a_pass(mapped: Project) -> None:
     kernel = mapped.kernel("leaving", HOW=["not", "os._exit 0"], TILE=[256, 128])
     assert mapped.run("probe", kernel, *GFX942).code == 0

@@ -253,6 +253,7 @@ def test_on_a_machine_without_the_device_a_stage_is_skipped_in_one_sentence(proj
 # --- what is known ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_second_run_asks_nothing_and_a_compile_that_failed_is_not_asked_again_for_a_later_stage(
     bench: Bench,
 ) -> None:
@@ -274,6 +275,7 @@ def test_other_inputs_are_another_question(bench: Bench) -> None:
     assert sum(event.kind == "answer" for event in bench.events) >= 2
 
 
+@pytest.mark.long
 def test_a_candidate_is_repeated_at_the_stage_of_its_map(bench: Bench) -> None:
     space = bench.probe(Stage.CHECK, ["right", "wrong"])
     job = rebuild.job_of(space, {"HOW": "wrong"}, execute=True)
@@ -285,6 +287,7 @@ def test_a_candidate_is_repeated_at_the_stage_of_its_map(bench: Bench) -> None:
     assert plain and plain.stage is Stage.COMPILE
 
 
+@pytest.mark.long
 def test_a_program_that_is_wrong_on_the_device_is_not_handed_over(bench: Bench) -> None:
     space = bench.probe(Stage.CHECK, ["right", "wrong when ragged", "also right"], depth="joint")
     assert space.joint is not None
@@ -311,6 +314,7 @@ def test_all_runs_of_a_user_have_one_lock_for_a_device(monkeypatch: pytest.Monke
     assert Seen().lock_files() == plain[::-1]
 
 
+@pytest.mark.long
 def test_a_kernel_that_is_raced_is_mapped_for_this_machines_device_first(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,7 +115,7 @@ def test_a_repeated_run_learns_nothing_and_starts_no_process(learned: Any) -> No
     project, kernel, first, _ = learned
     again = project.run("probe", kernel, *FEW, **without_processes(project))
     assert (again.code, again.stdout) == (0, first.stdout)
-    assert again.seconds < 3
+    assert again.seconds < first.seconds / 2
 
 
 def test_the_same_answers_lead_to_the_same_questions(learned: Any) -> None:
@@ -197,6 +197,7 @@ def test_a_tool_that_was_killed_while_learning_asks_no_answered_candidate_again(
     assert max(per_candidate(records, "intent").values()) <= 2
 
 
+@pytest.mark.long
 def test_time_that_is_up_ends_the_learning_and_not_the_map(project: Project) -> None:
     joint = joint_of(project.run("probe", project.kernel("tiled", **KNOBS), *FEW, "--budget-seconds", "0"))
     assert joint.stopped == "out of time"
@@ -204,6 +205,7 @@ def test_time_that_is_up_ends_the_learning_and_not_the_map(project: Project) -> 
     assert joint.sizes.feasible
 
 
+@pytest.mark.long
 def test_the_programs_that_are_compiled_besides_the_questions_are_announced(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128], UNREAD=[0, 1], CHECKED=[1])
     said = project.run("probe", kernel, *JOINT).stderr.splitlines()
@@ -232,6 +234,7 @@ def test_values_that_hang_or_kill_alone_are_not_tried_beside_others(project: Pro
     assert time.monotonic() - started < 60
 
 
+@pytest.mark.long
 def test_code_that_differs_from_compile_to_compile_is_never_merged(project: Project) -> None:
     kernel = project.kernel("unstable", TILE=[256, 512, 1024], UNREAD=[0, 1, 2])
     space = space_of(project.run("probe", kernel, *JOINT))
@@ -241,6 +244,7 @@ def test_code_that_differs_from_compile_to_compile_is_never_merged(project: Proj
     assert len(space.joint.programs) == 9
 
 
+@pytest.mark.long
 def test_what_only_host_code_reads_makes_launches_of_its_own(project: Project) -> None:
     path = project.probe_file("plain", {"TILE": [256, 128], "UNREAD": [0, 1], "CHECKED": [1], "CHUNK": [1, 2, 4]})
     path.write_text(path.read_text() + "GRID = '(cdiv(4096, TILE * CHUNK), 1, 1)'\n")
@@ -257,6 +261,7 @@ def test_a_baseline_that_fails_is_not_learned_from(project: Project) -> None:
     assert space.next_step
 
 
+@pytest.mark.long
 def test_values_that_arithmetic_cannot_tell_apart_are_not_tried_together(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256, 128, 256.0], UNREAD=[1, True, 0], CHECKED=[1, 2])
     space = space_of(project.run("probe", kernel, *JOINT))

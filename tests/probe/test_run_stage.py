@@ -160,6 +160,7 @@ def test_each_distinct_program_runs_once(project: Project) -> None:
     assert len(count.read_text().splitlines()) == 4
 
 
+@pytest.mark.long
 def test_inputs_of_another_specialisation_are_no_evidence(project: Project) -> None:
     project.kernel("executed")
     text = PROBE.format(knobs={"HOW": ["right"]}) + REFERENCE

@@ -33,6 +33,7 @@ def probed(run_cli, file: str, *more: str):
     return run_cli("probe", file, "--target", "gfx942", *ARGUMENTS, *more)
 
 
+@pytest.mark.long
 def test_code_that_remembers_its_first_configuration_is_not_called_inert(run_cli, project) -> None:
     file = project.kernel("remembering")
     space = probed(run_cli, file, "--set", "V=1", "--domain", "V=1,2,3,4,5").map
@@ -49,6 +50,7 @@ def test_two_kernels_of_one_function_name_are_told_apart_by_their_names_in_the_m
     assert probed(run_cli, "two.py", "--kernel", "k2", *flags).map["knobs"]["V"]["class"] == "inert"
 
 
+@pytest.mark.long
 def test_heuristics_around_a_kernel_of_another_name_are_kept(run_cli, project) -> None:
     text = FILL.format(default="").replace("def fill", "def bare")
     project.write("wrapped.py", text + '\nfill = triton.heuristics({"V": lambda args: args["TILE"]})(bare)\n')
@@ -76,6 +78,7 @@ def test_an_option_is_not_derived_and_turned(run_cli, project) -> None:
     assert "derived and set or turned as well" in result.stderr
 
 
+@pytest.mark.long
 def test_a_derived_option_reaches_the_compiler(run_cli, project) -> None:
     project.write("fill.py", FILL.format(default=""))
     flags = ("--target", "gfx942", "--arg", "x=*fp32", "--set", "TILE=128", "--set", "V=1.0", "--json")
@@ -94,6 +97,7 @@ def test_a_host_knob_that_is_turned_can_be_repeated(run_cli, project) -> None:
     assert "the map says the same" in again.stderr
 
 
+@pytest.mark.long
 def test_a_folder_of_the_users_own_that_looks_like_ours_is_left_alone(run_cli, project) -> None:
     for name in ("gluonmap-2024-results", "gluonmap-999999-abcdefgh"):
         (project.temporary / name).mkdir()
@@ -107,6 +111,7 @@ def test_a_folder_of_the_users_own_that_looks_like_ours_is_left_alone(run_cli, p
         data.parent.rmdir()
 
 
+@pytest.mark.long
 def test_only_folders_whose_lock_is_free_are_swept(run_cli, project) -> None:
     dead, alive = (project.temporary / f"gluonmap-1-{name}" for name in ("dead0000", "alive000"))
     for folder in (dead, alive):
@@ -121,6 +126,7 @@ def test_only_folders_whose_lock_is_free_are_swept(run_cli, project) -> None:
     alive.rmdir()
 
 
+@pytest.mark.long
 def test_keyword_only_parameters_are_bound(run_cli, project) -> None:
     if triton.__version__.startswith("3.6."):
         pytest.skip("Triton 3.6 takes no keyword-only parameters")
@@ -129,6 +135,7 @@ def test_keyword_only_parameters_are_bound(run_cli, project) -> None:
     assert probed(run_cli, "fill.py", "--set", "V=1.0").map["outcome"] == "PASS"
 
 
+@pytest.mark.long
 def test_a_dtype_in_an_autotune_list_reaches_the_kernel(run_cli, project) -> None:
     text = FILL.format(default="").replace("tl.arange(0, TILE), V", "tl.arange(0, TILE), tl.full([TILE], 1.0, V)")
     tuned = (

@@ -220,6 +220,7 @@ def test_pages_of_committed_maps_are_well_formed_and_small(names: tuple[str, str
     assert len(data) < 300_000
 
 
+@pytest.mark.long
 def test_the_same_maps_give_the_same_bytes_under_another_hash_seed() -> None:
     program = f"""if True:
         import hashlib, pathlib

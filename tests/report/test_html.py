@@ -202,6 +202,7 @@ def test_unstable_code_is_said_at_the_top() -> None:
 # --- knobs ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_value_of_every_knob_has_a_cell_that_opens_all_that_is_known_of_it(made: dict[str, Page]) -> None:
     for name, space in [("by hand 0", MXFP4), *((str(path), codec.read_map(path)) for path in MAPS)]:
         root = made[name].root

@@ -101,6 +101,7 @@ def test_a_compile_without_end_is_hung_and_what_it_started_is_gone(project: Proj
     assert not [p for p in project.processes() if "sleep" in p]
 
 
+@pytest.mark.long
 def test_a_compile_that_eats_the_hosts_memory_is_short_of_resources_and_not_crashed(project: Project) -> None:
     space = probed(project, "hungry", "--memory", "1G", GIGABYTES=[0, 8])
     hungry = value(space, "GIGABYTES", 8)
@@ -155,6 +156,7 @@ def test_many_candidates_without_an_answer_do_not_keep_the_others_from_theirs(le
     assert leaving["knobs"]["HOW"]["class"] == "unknown"
 
 
+@pytest.mark.long
 def test_a_candidate_that_kills_its_server_costs_only_its_own_answer(project: Project) -> None:
     space = probed(project, "killing", WHOM=["nobody", "the server"], TILE=[256, 128, 64])
     assert outcomes(space, "WHOM") == {"nobody": "PASS", "the server": "unknown"}
@@ -230,6 +232,7 @@ def test_an_import_that_ends_its_process_is_refused_and_never_a_map(project: Pro
     assert not (project.root / "reports").exists()
 
 
+@pytest.mark.long
 def test_an_import_that_sleeps_for_ever_is_refused_after_the_deadline(project: Project) -> None:
     project.write("kernels/sleeps.py", "import time\ntime.sleep(10_000)\n" + KERNEL)
     done = project.run("probe", "kernels/sleeps.py", "-t", "gfx942", "--deadline", "3")
@@ -262,6 +265,7 @@ def test_threads_children_and_questions_for_the_gpu_at_import_do_not_keep_the_ma
     assert effects(space, "TILE") == {256: "baseline", 128: "live"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "deed",
     [
@@ -402,6 +406,7 @@ def test_32_warps_of_64_lanes_are_over_the_budget_of_threads(plain_map: dict[str
     assert wide["reason"] == "2,048 threads > 1,024"
 
 
+@pytest.mark.long
 def test_shared_memory_that_fits_gfx950_can_be_over_the_budget_of_gfx942(project: Project) -> None:
     kernel = project.kernel("staging", BUFFERS=[2, 4, 8])
     done = project.run("probe", kernel, "-t", "cdna3,cdna4", "--json")
@@ -412,6 +417,7 @@ def test_shared_memory_that_fits_gfx950_can_be_over_the_budget_of_gfx942(project
     assert (cdna3["knobs"]["BUFFERS"]["class"], cdna4["knobs"]["BUFFERS"]["class"]) == ("bounded", "live")
 
 
+@pytest.mark.long
 def test_more_than_512_columns_of_tensor_memory_are_over_the_budget_of_sm_100(project: Project) -> None:
     project.kernel("tensor_memory")
     project.probe_file("tensor_memory", {"COPIES": [1, 4, 8]}, x="*fp32")
@@ -429,6 +435,7 @@ def test_a_knob_that_only_the_grid_reads_is_live_on_the_host(project: Project) -
     assert [entry["type"] for entry in project.journal("persistent/gfx942")].count("intent") == 2  # not a third
 
 
+@pytest.mark.long
 def test_a_name_that_only_the_grid_reads_and_that_is_not_turned_does_not_reach_the_compiler(project: Project) -> None:
     space = probed(project, "persistent", "--grid", "(PROGRAMS,)", "--set", "PROGRAMS=300", TILE=[1024, 512])
     assert space["grid"] == [300]
@@ -547,6 +554,7 @@ def test_a_folder_for_temporary_files_with_a_long_name_serves_too(project: Proje
 # --- the journal is damaged -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_damaged_lines_of_a_journal_are_named_and_only_their_candidates_are_asked_again(project: Project) -> None:
     kernel = project.kernel("plain", TILE=[256], UNREAD=[0, 1, 2], CHECKED=[1])
     assert project.run("probe", kernel, "-t", "gfx942").code == 0
