@@ -251,7 +251,7 @@ _FOLDER = re.compile(r"triton_(\d+)_(\d+)_(\d+)")
 
 
 def target_of(name: str) -> tuple[str, str]:
-    """Return the target that a path names, and the unknown device that it names: "gfx950", "" or "", "gfx1201"."""
+    """Return the target that a path names, and the unknown device that it names: "gfx950", "" or "", "gfx9999"."""
     device = _DEVICE.search(Path(name).name)
     words = re.split(r"[^A-Za-z0-9]+", device[1]) if device else []
     if not device and (arch := _ARCH.search(Path(name).name) or _last(_ARCH, str(Path(name).parent))):

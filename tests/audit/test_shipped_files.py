@@ -163,7 +163,7 @@ def test_any_bytes_are_entries_or_one_usage_error(data: bytes, name: str) -> Non
         ("configs/gfx942/triton/gemm/x/DEFAULT.json", "gfx942", ""),
         ("configs/gemm/gluon/gfx950-GEMM-A8W8-N=512-K=7168.json", "gfx950", ""),
         ("gfx942/gfx950-GEMM.json", "gfx950", ""),
-        ("configs/gemm/gfx1201-GEMM-A8W8.json", "", "gfx1201"),
+        ("configs/gemm/gfx9999-GEMM-A8W8.json", "", "gfx9999"),
         ("E=8,N=14336,device_name=AMD_Instinct_MI325X.json", "gfx942", ""),
         ("E=8,N=14336,device_name=NVIDIA_H200.json", "sm_90", ""),
         ("E=8,N=14336,device_name=NVIDIA_L40S.json", "", "NVIDIA_L40S"),
