@@ -65,11 +65,6 @@ def config_text(config: Mapping[str, Value]) -> str:
     return ", ".join(f"{visible(name)}={value_label(value)}" for name, value in config.items())
 
 
-def moves_text(moves: Mapping[str, Value]) -> str:
-    """Return "M=64, N=32", or "the baseline" if nothing is moved."""
-    return config_text(moves) if moves else "the baseline"
-
-
 def location(file: str, line: int | None) -> str:
     """Return "file:line"."""
     return visible(file) + (f":{line}" if line is not None else "")

@@ -154,7 +154,7 @@ def too_much(line: Line) -> str:
     if name == "race" or "--measure" in words or {"launch", "check", "time"} & set(words):
         return "it needs a GPU"
     if "--repro" in words:
-        return "it installs Triton anew; tests/repro/test_repro.py runs it"
+        return "it installs Triton again; tests/repro/test_repro.py runs it"
     if name in ("probe", "check", "find-default") and any(word.startswith("kernels/") for word in words):
         return "minutes of compiles"
     return ""
